@@ -1,0 +1,137 @@
+"""Every error of the project, one class per decision a caller can take.
+
+    AssayError
+    ├── InputError (ValueError)          the user's input is wrong: mend it and run again
+    ├── DatasetError                     this dataset, revision or result cannot be had (`status_code`)
+    ├── EvaluationError                  this evaluation or run cannot be had (`status_code`)
+    │   ├── EvaluationNotFoundError      no such evaluation, run or suite (404)
+    │   └── EvaluationRunFailedError     the run ended FAILED or CANCELED (`run` is its handle)
+    ├── FunctionError                    this function cannot be used
+    │   ├── FunctionSignatureError (TypeError)  its parameters, annotations or columns do not fit
+    │   ├── FunctionBuildError           its payload cannot be made or loaded here
+    │   └── UntrustedFunctionError       its payload comes from a store that is not trusted
+    ├── StoreError                       the store did not do what was asked (`key` is the object)
+    │   ├── MissingError                 no object of that name
+    │   ├── ExistsError                  another object of that name stands
+    │   ├── RetryError                   a passing fault: the same call may be made again
+    │   ├── DeniedError                  credentials, bucket or permission: retrying is useless
+    │   ├── UnavailableError             retries or the deadline are used up
+    │   ├── CorruptError                 the bytes are not the ones that were written
+    │   └── UnsafeStoreError             the store overwrites where it promised not to
+    ├── PlanMismatchError                another plan stands at this place (`field` differs)
+    ├── EngineError                      the work cannot be carried out here (cluster, workers, resources)
+    └── InterruptedRunError              stopped by the user; the same command goes on
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class AssayError(Exception):
+    """The base of all errors that the project raises on purpose. The text is meant for the user."""
+
+
+class InputError(AssayError, ValueError):
+    """Input of the user's (a file, a config, an option) that cannot be used as it is."""
+
+
+class _StatusError(AssayError):
+    def __init__(self, message: str = "", status_code: int | None = None) -> None:
+        super().__init__(message)
+        self.status_code = status_code
+        """The HTTP equivalent of what went wrong; None where there is none."""
+
+
+class DatasetError(_StatusError):
+    """A dataset or revision that cannot be made, found or read."""
+
+
+class EvaluationError(_StatusError):
+    """An evaluation, run or suite that cannot be made or used."""
+
+
+class EvaluationNotFoundError(EvaluationError):
+    """No evaluation, run or suite of that id."""
+
+    def __init__(self, message: str = "", status_code: int | None = 404) -> None:
+        super().__init__(message, status_code)
+
+
+class EvaluationRunFailedError(EvaluationError):
+    """A run that ended FAILED or CANCELED."""
+
+    def __init__(self, message: str = "", run: Any = None) -> None:
+        super().__init__(message, None)
+        self.run = run
+        """The terminal handle (`pipeline.EvaluationRun`)."""
+
+
+class FunctionError(AssayError):
+    """A function that cannot be used."""
+
+
+class FunctionSignatureError(FunctionError, TypeError):
+    """Parameters, annotations or columns that do not fit."""
+
+
+class FunctionBuildError(FunctionError):
+    """A payload that cannot be made or loaded here."""
+
+
+class UntrustedFunctionError(FunctionError):
+    """A payload from a store that the caller does not trust."""
+
+
+class StoreError(AssayError):
+    """A store that did not do what was asked."""
+
+    def __init__(self, message: str = "", key: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+        """The object that was asked for, relative to the store's root."""
+
+
+class MissingError(StoreError):
+    """No object of that name."""
+
+
+class ExistsError(StoreError):
+    """Another object of that name stands."""
+
+
+class RetryError(StoreError):
+    """A passing fault: the same call, with the same bytes, may be made again."""
+
+
+class DeniedError(StoreError):
+    """Credentials, bucket or permission: trying again is useless."""
+
+
+class UnavailableError(StoreError):
+    """The store did not answer within the deadline, or not with success within the retries."""
+
+
+class CorruptError(StoreError):
+    """Bytes that are not the ones that were written: a digest or checksum differs."""
+
+
+class UnsafeStoreError(StoreError):
+    """A store that overwrites an object it was asked to create only if absent."""
+
+
+class PlanMismatchError(AssayError):
+    """Another plan stands at this place."""
+
+    def __init__(self, message: str = "", field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+        """The first member in which the two plans differ."""
+
+
+class EngineError(AssayError):
+    """Work that cannot be carried out here: no cluster, no worker, not enough resources."""
+
+
+class InterruptedRunError(AssayError):
+    """Stopped by the user; parts that are done are kept, the same command goes on."""

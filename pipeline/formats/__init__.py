@@ -1,0 +1,1 @@
+"""Text to plain values and back. Knows no record and does no I/O."""

@@ -1,0 +1,1 @@
+"""Frozen models of everything that is written down. No I/O, no clock."""
