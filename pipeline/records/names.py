@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ def slug(name: str) -> str:
     """A name reduced to what `NAME_PATTERN` allows, for use in paths."""
     folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     cleaned = re.sub(r"[^a-z0-9._-]+", "-", folded).strip("-._")[:63].rstrip("-._")
-    return cleaned or "unnamed"
+    return cleaned or f"x-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
