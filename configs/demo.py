@@ -1,0 +1,52 @@
+"""What `make demo` runs: the quick start, then 20,000 rows on a local Ray, then DuckDB over the result's files."""
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+CONFIGS = Path(__file__).resolve().parent
+STORE = Path("demo-results").resolve()
+ROWS = CONFIGS / "reasoning" / "rows.parquet"
+READ = """import duckdb; print(duckdb.read_parquet("{files}", hive_partitioning=True).aggregate(
+    "family, count(*) AS rows, count(output_error) AS failed, round(avg(exact_value), 3) AS exact, "
+    "round(avg(same_number_value), 3) AS same_number", "family").order("exact, family"))"""
+
+
+def step(title: str, *command: str) -> None:
+    """Show a command as one would type it, and run it."""
+    print(f"\n== {title}\n$ {shlex.join(command)}", flush=True)
+    subprocess.run(command, check=True)
+
+
+def run_config(title: str, config: Path) -> None:
+    """A new run of a config, also where one is finished already."""
+    assay = str(Path(sys.executable).with_name("assay"))
+    step(title, assay, "run", os.path.relpath(config), "--store", os.path.relpath(STORE), "--new")
+
+
+def newest_run_folder() -> Path:
+    """Where the last run lies."""
+    import pipeline
+
+    run = next(iter(pipeline.EvaluationClient(store=STORE).list_runs(limit=1)))
+    return STORE / "runs" / run.id
+
+
+def main() -> None:
+    """The three steps; the exit status is that of the first that fails."""
+    run_config("four rows, one task, four scorers", CONFIGS / "quick_start" / "quick_start.yaml")
+    if not ROWS.exists():
+        step("rows of twenty families of reasoning-gym", sys.executable, str(CONFIGS / "reasoning" / "make_rows.py"))
+    run_config("20,000 rows on a local Ray", CONFIGS / "reasoning" / "reasoning.yaml")
+    folder = newest_run_folder()
+    print(f"\nThe result lies in {folder}")
+    step("read by DuckDB alone", sys.executable, "-c", READ.format(files=f"{folder}/data/**/*.parquet"))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(failed.returncode)
