@@ -1,0 +1,110 @@
+"""One process's attempt at a run: a number of its own, a sign of life, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from types import TracebackType
+from typing import Self
+
+from pipeline.engine import StopSignal
+from pipeline.errors import EvaluationError, StoreError
+from pipeline.evaluation.catalog import Catalog, utc_now
+from pipeline.evaluation.progress import ProgressCounter
+from pipeline.evaluation.status import RunState, read_state
+from pipeline.records.evaluation import AttemptEnded, AttemptStarted, EvaluationRunStatus, Heartbeat
+
+BEAT_S = 5.0  # seconds between two signs of life, and between two looks for a cancel request
+
+
+class Attempt:
+    """A context: claims the next number, beats while it is open. `end` says how it ended, before it is left."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        run_id: str,
+        counter: ProgressCounter,
+        stop: StopSignal,
+        *,
+        engine: str,
+        beat_s: float = BEAT_S,
+    ) -> None:
+        self._catalog, self._run_id, self._counter, self._stop = catalog, run_id, counter, stop
+        self._engine, self._beat_s = engine, beat_s
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"assay-heartbeat-{run_id}", daemon=True)
+        self.number = 0
+
+    def __enter__(self) -> Self:
+        number = 1
+        last = self._catalog.last_attempt(self._run_id)
+        if last is not None:
+            number = last.attempt + 1
+        while not self._catalog.start_attempt(self._run_id, self._started(number)):
+            number += 1
+        self.number = number
+        self._write_heartbeat()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._closed.set()
+        self._thread.join()
+
+    def end(self, status: EvaluationRunStatus, error_message: str | None, duration_s: float) -> None:
+        """Write how the attempt ended."""
+        ended = AttemptEnded(
+            attempt=self.number,
+            status=status,
+            error_message=error_message,
+            duration_s=round(duration_s, 6),
+            ended_at=utc_now(),
+        )
+        self._catalog.end_attempt(self._run_id, ended)
+
+    def _started(self, number: int) -> AttemptStarted:
+        return AttemptStarted(
+            attempt=number, host=socket.gethostname(), pid=os.getpid(), engine=self._engine, started_at=utc_now()
+        )
+
+    def _beat(self) -> None:
+        while not self._closed.wait(self._beat_s):
+            try:
+                self._write_heartbeat()
+                if self._catalog.cancel_requested(self._run_id, self.number):
+                    self._stop.stop()
+            except StoreError:
+                continue  # advisory: the run itself meets the same store, and says what is wrong with it
+
+    def _write_heartbeat(self) -> None:
+        now = self._counter.now()
+        status = EvaluationRunStatus.RUNNING if now.status is EvaluationRunStatus.PENDING else now.status
+        heartbeat = Heartbeat(
+            at=utc_now(),
+            status=status,
+            parts=now.parts,
+            parts_done=now.parts_done,
+            rows=now.rows,
+            rows_done=now.rows_done,
+            failures=now.failures,
+        )
+        self._catalog.beat(self._run_id, self.number, heartbeat)
+
+
+def refuse_live_run(catalog: Catalog, run_id: str) -> RunState:
+    """The state of a run that nobody drives.
+
+    Raises:
+        EvaluationError: another process drives it.
+    """
+    state = read_state(catalog, run_id)
+    if state.attempt is not None and not state.status.is_terminal:
+        raise EvaluationError(
+            f"run {run_id} is being driven by process {state.attempt.pid} on {state.attempt.host}; "
+            "wait for it, cancel it, or take it over with --force (force=True)"
+        )
+    return state

@@ -1,0 +1,129 @@
+"""Carry out a plan: what is missing is worked on, then the index is written. Knows no run and no evaluation's name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pipeline.engine import Event, PartDone, Started, StopSignal, WorkerSpec, execute
+from pipeline.errors import AssayError
+from pipeline.evaluation.partitions import check_partition_count
+from pipeline.evaluation.progress import OnProgress, ProgressCounter
+from pipeline.records.evaluation import EvaluationRunStatus
+from pipeline.records.plan import Manifest, Plan, Receipt
+from pipeline.store import Store, begin, finish
+
+PROGRESS_S = 0.5  # seconds between two calls of on_progress
+
+
+class TooManyFailuresError(AssayError):
+    """More rows failed than `max_failures` allows; the run was stopped."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan, where it stands, and who can work on its parts."""
+
+    store: Store
+    prefix: str
+    """Folder below the store's root; nothing for a plain result folder."""
+    plan: Plan
+    work: WorkerSpec
+    prepared_s: float = 0.0
+    """Seconds of reading before the plan was there: the digests of files pinned in place."""
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to carry a job out; never part of a plan."""
+
+    engine: str = "auto"
+    ray_address: str | None = None
+    workers: int | None = None
+    max_failures: int | None = None
+    """Stop when more outputs and scores than this have failed; None: no limit."""
+    on_progress: OnProgress | None = None
+
+
+class Committed(NamedTuple):
+    """A plan with its index."""
+
+    manifest: Manifest
+    duration_s: float
+    """Reading to commit, without the engine's start; 0 where it was committed before."""
+
+
+def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: StopSignal) -> Committed:
+    """Work on all parts without a receipt, then commit.
+
+    Raises:
+        PlanMismatchError: another plan stands there.
+        InterruptedRunError: stopped; the same call goes on.
+        TooManyFailuresError: `max_failures` was passed.
+        StoreError, EngineError: as they say.
+    """
+    job.store.probe()
+    begun = begin(job.store, job.prefix, job.plan)
+    for receipt in begun.receipts.values():
+        counter.add(receipt, earlier=True)
+    if begun.manifest is not None:
+        return Committed(begun.manifest, 0.0)
+    watch = _Watch(job, options, counter, stop)
+    receipts = dict(begun.receipts)
+    missing = [part for part in job.plan.parts if part.index not in receipts]
+    if missing:
+        receipts |= execute(
+            job.work,
+            missing,
+            engine=options.engine,
+            ray_address=options.ray_address,
+            workers=options.workers,
+            on_event=watch.on_event,
+            stop=stop,
+        )
+    counter.status = EvaluationRunStatus.FINALIZING
+    watch.report(force=True)
+    manifest = finish(job.store, job.prefix, job.plan, receipts)
+    return Committed(manifest, job.prepared_s + counter.elapsed_s)
+
+
+class _Watch:
+    """Counts what the engine reports, tells the caller, and stops a run that fails too much."""
+
+    def __init__(
+        self,
+        job: Job,
+        options: RunOptions,
+        counter: ProgressCounter,
+        stop: StopSignal,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._job, self._options, self._counter, self._stop, self._clock = job, options, counter, stop, clock
+        self._folders: set[str] = set()
+        self._reported_at = -PROGRESS_S
+
+    def on_event(self, event: Event) -> None:
+        if isinstance(event, Started):
+            self._counter.start()
+        elif isinstance(event, PartDone):
+            self._counter.add(event.receipt)
+            self._judge(event.receipt)
+        self.report()
+
+    def report(self, *, force: bool = False) -> None:
+        if self._options.on_progress and (force or self._clock() - self._reported_at >= PROGRESS_S):
+            self._reported_at = self._clock()
+            self._options.on_progress(self._counter.now())
+
+    def _judge(self, receipt: Receipt) -> None:
+        partition_by = self._job.plan.pins.get("partition_by") or []
+        if partition_by:
+            self._folders |= {file.path.rpartition("/")[0] for file in receipt.files}
+            check_partition_count(len(self._folders), partition_by)
+        limit = self._options.max_failures
+        failed = sum(self._counter.failures.values())
+        if limit is not None and failed > limit:
+            by_owner = ", ".join(f"{n} {owner}" for owner, n in self._counter.failures.items())
+            raise TooManyFailuresError(f"{failed} failures ({by_owner}), more than max_failures={limit}")

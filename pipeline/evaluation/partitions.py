@@ -1,0 +1,99 @@
+"""Result rows to files: Hive folders by the values of the partition columns, in files of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.errors import InputError
+
+MAX_PARTITIONS = 1_024
+MAX_FILE_BYTES = 256 * 1024 * 1024  # of rows in memory, which zstd brings below 64 MiB
+MAX_FOLDER_NAME = 180  # bytes: file systems end at 255, and the column's name stands before it
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"  # what every reader of Hive folders takes for null
+ALLOWED = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date)
+
+
+class FolderRows(NamedTuple):
+    """Rows that belong into one file of one folder."""
+
+    folder: str
+    """`family=algebra/level=3`, or nothing where a result is not partitioned."""
+    rows: pa.Table
+
+
+def check_partition_columns(partition_by: Sequence[str], schema: pa.Schema) -> None:
+    """Refuse partition columns that are missing, doubled, or of a type that makes no folder names."""
+    for position, name in enumerate(partition_by):
+        if name not in schema.names:
+            known = ", ".join(schema.names)
+            raise InputError(f"partition_by names the column {name!r}, which the dataset does not have; it has {known}")
+        if name in partition_by[:position]:
+            raise InputError(f"partition_by names the column {name!r} twice")
+        kind = schema.field(name).type
+        value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if not any(test(value_type) for test in ALLOWED):
+            raise InputError(f"partition_by column {name!r} is {kind}: text, integers, booleans and dates can be folders")
+
+
+def split_rows(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[FolderRows]:
+    """Cut rows into files, each of one folder; rows keep their order.
+
+    Raises:
+        InputError: more partitions than allowed.
+    """
+    for folder, members in _by_folder(rows, partition_by):
+        for piece in _cut(members):
+            yield FolderRows(folder, piece)
+
+
+def _by_folder(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    if not partition_by:
+        yield "", rows
+        return
+    keys = pa.table({str(i): _as_text(rows[name]) for i, name in enumerate(partition_by)})
+    names = [str(i) for i in range(len(partition_by))]
+    position = pa.array(range(rows.num_rows), pa.int64())
+    groups = keys.append_column("row", position).group_by(names, use_threads=False).aggregate([("row", "list")])
+    check_partition_count(groups.num_rows, partition_by)
+    for group in groups.to_pylist():
+        folder = "/".join(
+            f"{quote(name, safe='')}={_folder_name(group[key])}" for name, key in zip(partition_by, names, strict=True)
+        )
+        yield folder, rows.take(pa.array(group["row_list"], pa.int64()))
+
+
+def check_partition_count(found: int, partition_by: Sequence[str]) -> None:
+    """Refuse a result of more partitions than a reader can bear."""
+    if found > MAX_PARTITIONS:
+        raise InputError(
+            f"partition_by {', '.join(partition_by)} makes more than {MAX_PARTITIONS} partitions: "
+            "choose columns with fewer distinct values"
+        )
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return pc.cast(plain, pa.string())
+
+
+def _folder_name(value: str | None) -> str:
+    if value is None:
+        return NULL_FOLDER
+    name = quote(value, safe=" ")
+    if value.strip(".") == "":  # "." and ".." would leave the folder
+        name = name.replace(".", "%2E")
+    if len(name) > MAX_FOLDER_NAME:
+        raise InputError(f"partition_by: the value {value[:40]!r}… is too long to name a folder")
+    return name
+
+
+def _cut(rows: pa.Table) -> Iterator[pa.Table]:
+    pieces = max(1, -(-rows.nbytes // MAX_FILE_BYTES))
+    size = max(1, -(-rows.num_rows // pieces))
+    for first in range(0, rows.num_rows, size):
+        yield rows.slice(first, size)

@@ -1,0 +1,98 @@
+"""Cut an evaluation into numbered parts, and pin all that decides its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from pipeline.errors import InputError
+from pipeline.records.dataset import Revision
+from pipeline.records.evaluation import EvaluationRecord
+from pipeline.records.function import FunctionRecord
+from pipeline.records.plan import Part, Plan
+
+BULK_ROWS = 65_536  # rows a part where built-in and SQL scorers alone run
+PYTHON_ROWS = 8_192  # rows a part where a Python function runs: its cost is not known, and a part is what a kill loses
+MIN_ASYNC_ROWS = 1_000  # rows a part where a function waits for a model
+ASYNC_ROUNDS = 4  # a part of async rows is at least so many times the rows in flight
+MAX_PART_BYTES = 64 * 1024 * 1024  # of rows in memory
+COMPRESSION = 4  # bytes in memory a byte of zstd Parquet, about: text of 280 characters measured 3 to 4
+ASYNC_CONCURRENCY = 64  # rows in flight where an async function does not say
+
+
+class PlanPreview(NamedTuple):
+    """What a run would do."""
+
+    parts: int
+    rows: int
+    calls: dict[str, int]
+    """Calls of Python functions, by name, retries not counted."""
+
+
+def make_plan(
+    record: EvaluationRecord, revision: Revision, functions: Mapping[str, FunctionRecord], limit: int | None = None
+) -> Plan:
+    """The plan of a run: equal definitions on equal data give equal plans.
+
+    Args:
+        record: the definition.
+        revision: the data it pins.
+        functions: the records of all functions it uses, by version id.
+        limit: score only so many rows from the first; None: all.
+
+    Raises:
+        InputError: no rows, or a limit below 1.
+    """
+    if limit is not None and limit < 1:
+        raise InputError(f"limit is {limit}: give at least 1, or leave it out to score all rows")
+    rows = revision.rows if limit is None else min(limit, revision.rows)
+    if rows == 0:
+        raise InputError(f"dataset {record.dataset_id!r} has no rows: nothing can be scored")
+    size = part_rows(revision, functions)
+    parts = tuple(
+        Part(index=index, first_row=first, rows=min(size, rows - first))
+        for index, first in enumerate(range(0, rows, size))
+    )
+    return Plan(kind="evaluation", pins=_pins(record), parts=parts)
+
+
+def preview(plan: Plan, record: EvaluationRecord) -> PlanPreview:
+    """What a run of this plan would do."""
+    calls = {record.task_name: plan.rows} if record.task_name else {}
+    calls |= {scorer.name: plan.rows for scorer in record.scorers if scorer.function_version_id}
+    return PlanPreview(len(plan.parts), plan.rows, calls)
+
+
+def part_rows(revision: Revision, functions: Mapping[str, FunctionRecord]) -> int:
+    """Rows a part, after the cost of a row."""
+    size = BULK_ROWS
+    for function in functions.values():
+        if function.is_async:
+            in_flight = function.options.get("concurrency") or ASYNC_CONCURRENCY
+            wanted = max(MIN_ASYNC_ROWS, ASYNC_ROUNDS * int(in_flight))
+            size = min(size, wanted)
+        elif not function.options.get("batch"):
+            size = min(size, PYTHON_ROWS)
+    return max(1, min(size, _rows_in_memory(revision)))
+
+
+def _rows_in_memory(revision: Revision) -> int:
+    stored = sum(part.bytes for part in revision.parts)
+    if not stored or not revision.rows:
+        return BULK_ROWS
+    return max(1, MAX_PART_BYTES * revision.rows // (stored * COMPRESSION))
+
+
+def _pins(record: EvaluationRecord) -> dict[str, Any]:
+    return {
+        "dataset_revision": record.dataset_revision_id,
+        "task": record.task_function_version_id,
+        "output_column": record.output_column,
+        "scorers": [
+            {"name": scorer.name, "version": scorer.version, "inputs": list(scorer.inputs)} for scorer in record.scorers
+        ],
+        "partition_by": list(record.partition_by),
+        "writer": f"pyarrow {pa.__version__}",
+    }
