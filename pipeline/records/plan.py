@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from pipeline.records.base import Document, Record
-from pipeline.records.digest import Sha256
+from pipeline.records.digest import Sha256, digest_bytes
 
 
 class Part(Record):
@@ -33,6 +33,11 @@ class Plan(Document):
     def rows(self) -> int:
         """Rows in all parts."""
         return sum(part.rows for part in self.parts)
+
+    @property
+    def sha256(self) -> str:
+        """Of the plan's bytes: what receipts and the index are bound to."""
+        return digest_bytes(self.to_bytes())
 
 
 class DataFile(Record):
