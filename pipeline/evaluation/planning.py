@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from pipeline.errors import InputError
-from pipeline.records.dataset import Revision
+from pipeline.records.dataset import Revision, encode_schema
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.function import FunctionRecord
 from pipeline.records.plan import Part, Plan
@@ -32,7 +32,11 @@ class PlanPreview(NamedTuple):
 
 
 def make_plan(
-    record: EvaluationRecord, revision: Revision, functions: Mapping[str, FunctionRecord], limit: int | None = None
+    record: EvaluationRecord,
+    revision: Revision,
+    functions: Mapping[str, FunctionRecord],
+    schema: pa.Schema,
+    limit: int | None = None,
 ) -> Plan:
     """The plan of a run: equal definitions on equal data give equal plans.
 
@@ -40,6 +44,7 @@ def make_plan(
         record: the definition.
         revision: the data it pins.
         functions: the records of all functions it uses, by version id.
+        schema: of the result.
         limit: score only so many rows from the first; None: all.
 
     Raises:
@@ -55,7 +60,7 @@ def make_plan(
         Part(index=index, first_row=first, rows=min(size, rows - first))
         for index, first in enumerate(range(0, rows, size))
     )
-    return Plan(kind="evaluation", pins=_pins(record), parts=parts)
+    return Plan(kind="evaluation", pins=_pins(record, schema), parts=parts)
 
 
 def preview(plan: Plan, record: EvaluationRecord) -> PlanPreview:
@@ -85,7 +90,7 @@ def _rows_in_memory(revision: Revision) -> int:
     return max(1, MAX_PART_BYTES * revision.rows // (stored * COMPRESSION))
 
 
-def _pins(record: EvaluationRecord) -> dict[str, Any]:
+def _pins(record: EvaluationRecord, schema: pa.Schema) -> dict[str, Any]:
     return {
         "dataset_revision": record.dataset_revision_id,
         "task": record.task_function_version_id,
@@ -94,5 +99,6 @@ def _pins(record: EvaluationRecord) -> dict[str, Any]:
             {"name": scorer.name, "version": scorer.version, "inputs": list(scorer.inputs)} for scorer in record.scorers
         ],
         "partition_by": list(record.partition_by),
+        "result_schema": encode_schema(schema),
         "writer": f"pyarrow {pa.__version__}",
     }
