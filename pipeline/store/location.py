@@ -14,6 +14,7 @@ from pipeline.errors import InputError
 WRITABLE_SCHEMES = ("file", "memory", "s3", "gs", "az", "abfs")
 _ALIASES = {"local": "file", "s3a": "s3", "gcs": "gs", "abfss": "abfs"}
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)\Z", re.DOTALL)
+_BAD_KEY = re.compile(r"\A\Z|\A/|/\Z|//|[\\\x00-\x1f\x7f]|(?:\A|/)\.{1,2}(?:/|\Z)")
 _SECRET_OPTION = re.compile(r"secret|token|key|password|passwd|connection_string|sas|credential|auth", re.IGNORECASE)
 
 
@@ -113,7 +114,7 @@ def check_key(key: str) -> str:
     Raises:
         InputError: empty, absolute, with a backslash, NUL, line break, or an empty, `.` or `..` piece.
     """
-    if not key or "\\" in key or any(ord(char) < 32 for char in key) or set(key.split("/")) & {"", ".", ".."}:
+    if _BAD_KEY.search(key):
         raise InputError(
             f"{key!r} is no key of a store: use names joined by single slashes, without '..' and backslashes"
         )
