@@ -1,0 +1,106 @@
+"""The public names of assay. Importing it loads neither Ray nor DuckDB: every name is fetched when it is first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import scorers as scorers
+    from pipeline.errors import AssayError as AssayError
+    from pipeline.errors import CorruptError as CorruptError
+    from pipeline.errors import DatasetError as DatasetError
+    from pipeline.errors import DeniedError as DeniedError
+    from pipeline.errors import EngineError as EngineError
+    from pipeline.errors import EvaluationError as EvaluationError
+    from pipeline.errors import EvaluationNotFoundError as EvaluationNotFoundError
+    from pipeline.errors import EvaluationRunFailedError as EvaluationRunFailedError
+    from pipeline.errors import ExistsError as ExistsError
+    from pipeline.errors import FunctionBuildError as FunctionBuildError
+    from pipeline.errors import FunctionError as FunctionError
+    from pipeline.errors import FunctionSignatureError as FunctionSignatureError
+    from pipeline.errors import InputError as InputError
+    from pipeline.errors import InterruptedRunError as InterruptedRunError
+    from pipeline.errors import MissingError as MissingError
+    from pipeline.errors import PlanMismatchError as PlanMismatchError
+    from pipeline.errors import RetryError as RetryError
+    from pipeline.errors import StoreError as StoreError
+    from pipeline.errors import UnavailableError as UnavailableError
+    from pipeline.errors import UnsafeStoreError as UnsafeStoreError
+    from pipeline.errors import UntrustedFunctionError as UntrustedFunctionError
+    from pipeline.evaluation import Evaluation as Evaluation
+    from pipeline.evaluation import EvaluationClient as EvaluationClient
+    from pipeline.evaluation import EvaluationRun as EvaluationRun
+    from pipeline.evaluation import EvaluationRunStatus as EvaluationRunStatus
+    from pipeline.evaluation import EvaluationScorer as EvaluationScorer
+    from pipeline.evaluation import EvaluationSuite as EvaluationSuite
+    from pipeline.evaluation import Scores as Scores
+    from pipeline.evaluation import read_results as read_results
+    from pipeline.evaluation import result_files as result_files
+    from pipeline.evaluation import score as score
+    from pipeline.functions import ConcurrencyPolicy as ConcurrencyPolicy
+    from pipeline.functions import RateLimitPolicy as RateLimitPolicy
+    from pipeline.functions import RemoteFunction as RemoteFunction
+    from pipeline.functions import RetryPolicy as RetryPolicy
+    from pipeline.functions import Secret as Secret
+    from pipeline.functions import function as function
+    from pipeline.records.dataset import DatasetRevisionRef as DatasetRevisionRef
+    from pipeline.store import DatasetClient as DatasetClient
+    from pipeline.store import Store as Store
+    from scorers import EvaluationScorerResult as EvaluationScorerResult
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "pipeline.errors": (
+        "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
+        "EvaluationRunFailedError ExistsError FunctionBuildError FunctionError FunctionSignatureError InputError "
+        "InterruptedRunError MissingError PlanMismatchError RetryError StoreError UnavailableError UnsafeStoreError "
+        "UntrustedFunctionError"
+    ),
+    "pipeline.evaluation": (
+        "Evaluation EvaluationClient EvaluationRun EvaluationRunStatus EvaluationScorer EvaluationSuite Scores "
+        "read_results result_files score"
+    ),
+    "pipeline.functions": "ConcurrencyPolicy RateLimitPolicy RemoteFunction RetryPolicy Secret function",
+    "pipeline.records.dataset": "DatasetRevisionRef",
+    "pipeline.store": "DatasetClient Store",
+    "scorers": "EvaluationScorerResult",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted([*_HOME_OF, "scorers"])
+
+
+def __getattr__(name: str) -> Any:
+    if name == "scorers":
+        value: Any = import_module("scorers")
+    elif name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
+
+
+def _refuse_other_scorers() -> None:
+    """`scorers` is a common name: a user's own scorers.py would hide ours, here and on every Ray worker."""
+    ours = Path(__file__).resolve().parent.parent / "scorers" / "__init__.py"
+    spec = find_spec("scorers")
+    if spec is None:
+        raise ImportError(f"assay is not whole: its package 'scorers' is missing beside {ours.parent.parent}/pipeline")
+    found = spec.origin or next(iter(spec.submodule_search_locations or ()), "an unknown place")
+    if Path(found).resolve() != ours:
+        raise ImportError(
+            f"{found} hides assay's own package 'scorers' ({ours.parent}); "
+            f"rename it, for example to my_scorers{'.py' if found.endswith('.py') else ''}"
+        )
+
+
+_refuse_other_scorers()

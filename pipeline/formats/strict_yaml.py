@@ -1,0 +1,145 @@
+"""YAML as plain values, and the line of each. Refuses whatever reads differently from how it looks."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from pipeline.errors import InputError
+
+MAX_BYTES = 1 << 20  # a config beyond 1 MiB is data; PyYAML takes about 10 s for it
+MAX_DEPTH = 32  # levels; far below Python's own limit of recursion
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
+_FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?\Z")
+_WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_READS_AS = {
+    "tag:yaml.org,2002:bool": "a truth value; write true or false, or quote it",
+    "tag:yaml.org,2002:int": "a number in another base; write it in decimal, or quote it",
+    "tag:yaml.org,2002:float": "a number that is not finite or not decimal; quote it",
+    "tag:yaml.org,2002:null": "null; write null, or quote it",
+    "tag:yaml.org,2002:timestamp": "a date; quote it",
+    "tag:yaml.org,2002:merge": "a merge key, which is not supported",
+    "tag:yaml.org,2002:value": "a default key, which is not supported",
+}
+
+Path = tuple[str | int, ...]
+
+
+class YamlDocument(NamedTuple):
+    """The plain value of a document, and for the path of each value the line (from 1) on which it stands."""
+
+    value: Any
+    lines: dict[Path, int]
+
+    def line_of(self, path: Path) -> int:
+        """The line of the value at `path`, or of the nearest one around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+class _Loader(yaml.SafeLoader):
+    """Composes nodes and refuses, while reading, what needs no value to be refused."""
+
+    depth = 0
+
+    def compose_node(self, parent: Node | None, index: int) -> Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.events.AliasEvent) or event.anchor is not None:
+            raise _Refusal(line, "anchors and aliases (& and *) are not supported: write the value out")
+        if event.tag is not None:
+            raise _Refusal(line, f"tags ({event.tag}) are not supported: quote text, write anything else plainly")
+        if self.depth >= MAX_DEPTH:
+            raise _Refusal(line, f"is nested deeper than {MAX_DEPTH} levels")
+        self.depth += 1
+        node: Node | None = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+class _Refusal(Exception):
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(line, message)
+        self.line, self.message = line, message
+
+
+def parse_yaml(data: bytes, where: str) -> YamlDocument:
+    """Read one YAML document of UTF-8 text.
+
+    Args:
+        data: the bytes of the file.
+        where: what errors call it, such as its path.
+
+    Raises:
+        InputError: not UTF-8, not YAML, too large or deep, an alias, a tag, a duplicate or a non-text key, or a plain
+            scalar that YAML 1.1 reads as something else than it looks like (`no`, `010`, `1:30`, `2024-01-01`).
+    """
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{where}: has {len(data):,} bytes, more than the {MAX_BYTES:,} that a config may have")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{where}:{line}: is not UTF-8 text; save it as UTF-8") from None
+    lines: dict[Path, int] = {}
+    try:
+        root = _Loader(text).get_single_node()
+        return YamlDocument(None if root is None else _value(root, (), lines), lines)
+    except _Refusal as refusal:
+        raise InputError(f"{where}:{refusal.line}: {refusal.message}") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise InputError(f"{where}:{mark.line + 1 if mark else 1}: is not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
+
+
+def _value(node: Node, path: Path, lines: dict[Path, int]) -> Any:
+    lines[path] = node.start_mark.line + 1
+    if isinstance(node, MappingNode):
+        return _mapping(node, path, lines)
+    if isinstance(node, SequenceNode):
+        return [_value(item, (*path, index), lines) for index, item in enumerate(node.value)]
+    assert isinstance(node, ScalarNode)
+    return _scalar(node)
+
+
+def _mapping(node: MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        line = key_node.start_mark.line + 1
+        key = _scalar(key_node) if isinstance(key_node, ScalarNode) else None
+        if not isinstance(key, str):
+            raise _Refusal(line, f"the key {key_node.value!r} is not text; quote it")
+        if key in result:
+            raise _Refusal(line, f"the key {key!r} stands twice; the first is on line {lines[(*path, key)]}")
+        result[key] = _value(value_node, (*path, key), lines)
+        lines[(*path, key)] = line
+    return result
+
+
+def _scalar(node: ScalarNode) -> Any:
+    text: str = node.value
+    if node.style is not None:
+        return text
+    if text.lower() in _WORDS and text in (text.lower(), text.title(), text.upper()):
+        return _WORDS[text.lower()]
+    if _INTEGER.match(text):
+        return int(text)
+    if _FLOAT.match(text):
+        return _finite(node, float(text))
+    if node.tag == _TEXT_TAG:
+        return text
+    raise _Refusal(node.start_mark.line + 1, f"{text!r} without quotes reads as {_READS_AS[node.tag]}")
+
+
+def _finite(node: ScalarNode, number: float) -> float:
+    if number in (float("inf"), float("-inf")):
+        raise _Refusal(node.start_mark.line + 1, f"{node.value!r} is too large for a number")
+    return number
