@@ -54,10 +54,11 @@ def _find(store: Store, before: float) -> Iterator[GarbageItem]:
             yield GarbageItem(info.key, info.bytes, "temporary file of a writer that was killed")
     everything = store.list_infos()
     revisions = set(_revision_files(store, everything))
-    by_run = groupby(everything, key=lambda info: _run_of(info.key))
-    for prefix, infos in ((prefix, list(infos)) for prefix, infos in by_run):
-        if prefix is not None:
-            yield from _unnamed_results(store, prefix, infos, revisions, before)
+    by_run: dict[str, list[ObjectInfo]] = {}
+    for info in everything:
+        by_run.setdefault(_run_of(info.key), []).append(info)
+    for prefix, infos in by_run.items():
+        yield from _unnamed_results(store, prefix, infos, revisions, before)
     old = [info for info in everything if info.modified < before]
     yield from _unnamed_data(old, revisions)
     yield from _lone_payloads(old, {info.key for info in everything})
@@ -66,12 +67,10 @@ def _find(store: Store, before: float) -> Iterator[GarbageItem]:
             yield GarbageItem(info.key, info.bytes, "left behind by a check of the store")
 
 
-def _run_of(key: str) -> str | None:
-    """The folder of the plan that an object belongs to; "" where the root itself is a plan's folder."""
+def _run_of(key: str) -> str:
+    """The folder of the plan that an object may belong to; "" is the root, which a plain result folder is."""
     pieces = key.split("/")
-    if pieces[0] == "runs" and len(pieces) > 2:
-        return f"runs/{pieces[1]}"
-    return "" if pieces[0] in ("data", "receipt") else None
+    return f"runs/{pieces[1]}" if pieces[0] == "runs" and len(pieces) > 2 else ""
 
 
 def _unnamed_results(
@@ -81,7 +80,7 @@ def _unnamed_results(
         return
     folder = f"{prefix}/data/" if prefix else "data/"
     unnamed = [info for info in infos if info.key.startswith(folder) and info.modified < before]
-    if not unnamed:
+    if not unnamed or (not prefix and not store.exists("plan.json")):
         return
     named = _named_files(store, prefix, infos)
     if named is None:
