@@ -92,11 +92,10 @@ JSON_VALUES = st.recursive(
 
 
 @given(JSON_VALUES)
-def test_what_is_dumped_with_quoted_text_comes_back(value: Any) -> None:
+def test_what_is_dumped_comes_back_or_is_refused(value: Any) -> None:
     text = yaml.safe_dump({"root": value}, allow_unicode=True)
     try:
         read = value_of(text)
-    except InputError as error:
-        assert "reads as" in str(error) or "not text" in str(error)
-    else:
-        assert read == {"root": value}
+    except InputError:
+        return
+    assert read == {"root": value}

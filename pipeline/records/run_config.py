@@ -1,0 +1,163 @@
+"""The config of `assay run` (`assay.run` version 1): a dataset, a task or an output column, and scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from pipeline.errors import InputError
+from pipeline.formats.strict_yaml import Path, YamlDocument, parse_yaml
+from pipeline.records.base import Record
+from pipeline.records.names import nearest
+
+SCHEMA, VERSION = "assay.run", 1
+
+Text = Annotated[str, StringConstraints(min_length=1, strict=True)]
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_list)]
+"""A list of texts; one text stands for a list of one."""
+
+
+class UseEntry(Record):
+    """A built-in scorer. Members beside these are its options, checked where the scorer is made."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+
+    use: Text
+    name: Text | None = None
+    inputs: Texts | None = None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the built-in."""
+        return dict(self.model_extra or {})
+
+
+class SqlEntry(Record):
+    """A SQL expression."""
+
+    sql: Text
+    name: Text
+
+
+class FunctionEntry(Record):
+    """An own scorer: `path.py:function`, relative to the config."""
+
+    function: Text
+    name: Text | None = None
+
+
+ENTRIES: Mapping[str, type[UseEntry | SqlEntry | FunctionEntry]] = {
+    "use": UseEntry,
+    "sql": SqlEntry,
+    "function": FunctionEntry,
+}
+"""The member that tells what kind of scorer an entry is."""
+
+
+class RunConfig(Record):
+    """What `assay run` reads. Paths are relative to the file; the caller resolves them."""
+
+    schema_: Literal["assay.run"] = Field(alias="schema")
+    version: Literal[1]
+    name: Text
+    dataset: Texts
+    """Paths, globs or URLs; or one name, or `name@revision`, of a registered dataset."""
+    task: Text | None = None
+    """`path.py:function`; None: `output_column` is scored as it is."""
+    output_column: Text | None = None
+    scorers: Annotated[tuple[UseEntry | SqlEntry | FunctionEntry, ...], Field(min_length=1)]
+    partition_by: Texts = ()
+    limit: Annotated[int, Field(ge=1, strict=True)] | None = None
+    engine: Literal["auto", "inline", "ray"] = "auto"
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_output(self) -> RunConfig:
+        if (self.task is None) == (self.output_column is None):
+            raise ValueError("give either task: path.py:function, or output_column: the column that holds the answers")
+        return self
+
+
+class LoadedConfig(Record):
+    """A config, where it was read, and the line of each of its scorers."""
+
+    config: RunConfig
+    where: str
+    scorer_lines: tuple[int, ...]
+
+
+def load_run_config(data: bytes, where: str) -> LoadedConfig:
+    """Read a config from the bytes of its file.
+
+    Raises:
+        InputError: names file, line, field, what was found and what is allowed, and the nearest known field.
+    """
+    document = parse_yaml(data, where)
+    if not isinstance(document.value, dict):
+        found = "is empty" if document.value is None else f"holds a {type(document.value).__name__}"
+        raise InputError(f"{where}:1: {found}; expected fields such as schema: {SCHEMA} and version: {VERSION}")
+    _check_kind(document, where)
+    entries = document.value.get("scorers")
+    if isinstance(entries, list):
+        for index, entry in enumerate(entries):
+            _check_entry(entry, ("scorers", index), document, where)
+    try:
+        config = RunConfig.model_validate(document.value)
+    except ValidationError as error:
+        raise _told(error, RunConfig, (), document, where) from None
+    lines = tuple(document.line_of(("scorers", index)) for index in range(len(config.scorers)))
+    return LoadedConfig(config=config, where=where, scorer_lines=lines)
+
+
+def _check_kind(document: YamlDocument, where: str) -> None:
+    for field, wanted in (("schema", SCHEMA), ("version", VERSION)):
+        found = document.value.get(field)
+        if found != wanted or isinstance(found, bool):
+            stated = f"{field} is {found!r}" if field in document.value else f"{field} is missing"
+            raise InputError(f"{where}:{document.line_of((field,))}: {stated}; this assay reads {field}: {wanted}")
+
+
+def _check_entry(entry: object, path: Path, document: YamlDocument, where: str) -> None:
+    line = document.line_of(path)
+    kinds = [kind for kind in ENTRIES if isinstance(entry, dict) and kind in entry]
+    if len(kinds) != 1:
+        hint = f"; found {_shown(entry)}" if not kinds else f"; found {' and '.join(kinds)}"
+        close = nearest(str(next(iter(entry), "")), ENTRIES) if isinstance(entry, dict) and not kinds else ""
+        raise InputError(f"{where}:{line}: a scorer has one of use, sql, function{hint}{close}")
+    try:
+        ENTRIES[kinds[0]].model_validate(entry)
+    except ValidationError as error:
+        raise _told(error, ENTRIES[kinds[0]], path, document, where) from None
+
+
+def _told(error: ValidationError, model: type[Record], above: Path, document: YamlDocument, where: str) -> InputError:
+    first = error.errors(include_url=False)[0]
+    path: Path = (*above, *(part for part in first["loc"] if isinstance(part, str | int)))
+    place, field = f"{where}:{document.line_of(path)}", _dotted(path)
+    if first["type"] == "extra_forbidden":
+        known = [info.alias or name for name, info in model.model_fields.items()]
+        return InputError(f"{place}: unknown field {field!r}{nearest(str(path[-1]), known)}")
+    if first["type"] == "missing":
+        return InputError(f"{place}: the field {field!r} is missing")
+    reason = first["msg"].removeprefix("Value error, ")
+    if not path:
+        return InputError(f"{place}: {reason}")
+    return InputError(f"{place}: {field}: found {_shown(first['input'])}; {reason[0].lower()}{reason[1:]}")
+
+
+def _dotted(path: Path) -> str:
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.removeprefix(".")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
