@@ -26,12 +26,11 @@ def run_config(title: str, config: Path) -> None:
     step(title, assay, "run", os.path.relpath(config), "--store", os.path.relpath(STORE), "--new")
 
 
-def newest_run_folder() -> Path:
-    """Where the last run lies."""
+def newest_result() -> str:
+    """Where the files of the last run lie."""
     import pipeline
 
-    run = next(iter(pipeline.EvaluationClient(store=STORE).list_runs(limit=1)))
-    return STORE / "runs" / run.id
+    return next(iter(pipeline.EvaluationClient(store=STORE).list_runs(limit=1))).where
 
 
 def main() -> None:
@@ -40,7 +39,7 @@ def main() -> None:
     if not ROWS.exists():
         step("rows of twenty families of reasoning-gym", sys.executable, str(CONFIGS / "reasoning" / "make_rows.py"))
     run_config("20,000 rows on a local Ray", CONFIGS / "reasoning" / "reasoning.yaml")
-    folder = newest_run_folder()
+    folder = newest_result()
     print(f"\nThe result lies in {folder}")
     step("read by DuckDB alone", sys.executable, "-c", READ.format(files=f"{folder}/data/**/*.parquet"))
 
