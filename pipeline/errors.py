@@ -20,6 +20,7 @@
     │   └── UnsafeStoreError             the store overwrites where it promised not to
     ├── PlanMismatchError                another plan stands at this place (`field` differs)
     ├── EngineError                      the work cannot be carried out here (cluster, workers, resources)
+    ├── FailingRunError                  so much fails that going on would only cost: mend the task or the scorer
     └── InterruptedRunError              stopped by the user; the same command goes on
 """
 
@@ -133,5 +134,14 @@ class EngineError(AssayError):
     """Work that cannot be carried out here: no cluster, no worker, not enough resources."""
 
 
+class FailingRunError(AssayError):
+    """The first rows all failed alike, or more failed than `max_failures` allows; the run was stopped."""
+
+
 class InterruptedRunError(AssayError):
     """Stopped by the user; parts that are done are kept, the same command goes on."""
+
+    def __init__(self, message: str = "", receipts: Any = None) -> None:
+        super().__init__(message)
+        self.receipts = receipts
+        """Part number → receipt of what was done (`dict[int, Receipt]`); None where nothing was begun."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.engine import Event, PartDone, Started, StopSignal, WorkerSpec, execute
-from pipeline.errors import AssayError
+from pipeline.errors import FailingRunError
 from pipeline.evaluation.partitions import check_partition_count
 from pipeline.evaluation.progress import OnProgress, ProgressCounter
 from pipeline.records.evaluation import EvaluationRunStatus
@@ -16,10 +16,6 @@ from pipeline.records.plan import Manifest, Plan, Receipt
 from pipeline.store import Store, begin, finish
 
 PROGRESS_S = 0.5  # seconds between two calls of on_progress
-
-
-class TooManyFailuresError(AssayError):
-    """More rows failed than `max_failures` allows; the run was stopped."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +57,7 @@ def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: Sto
     Raises:
         PlanMismatchError: another plan stands there.
         InterruptedRunError: stopped; the same call goes on.
-        TooManyFailuresError: `max_failures` was passed.
+        FailingRunError: `max_failures` was passed.
         StoreError, EngineError: as they say.
     """
     job.store.probe()
@@ -126,4 +122,4 @@ class _Watch:
         failed = sum(self._counter.failures.values())
         if limit is not None and failed > limit:
             by_owner = ", ".join(f"{n} {owner}" for owner, n in self._counter.failures.items())
-            raise TooManyFailuresError(f"{failed} failures ({by_owner}), more than max_failures={limit}")
+            raise FailingRunError(f"{failed} failures ({by_owner}), more than max_failures={limit}")

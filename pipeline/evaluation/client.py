@@ -19,9 +19,9 @@ from pipeline.evaluation.results import ResultFolder
 from pipeline.evaluation.runner import RunThread, live_run
 from pipeline.evaluation.scores import Scores
 from pipeline.evaluation.status import read_state
-from pipeline.evaluation.trust import TrustPolicy
+from pipeline.functions import TrustPolicy
 from pipeline.records.evaluation import EvaluationRecord, EvaluationRunStatus, RunRecord
-from pipeline.store import open_store
+from pipeline.store import open_store, resolve_revision
 
 
 class EvaluationClient:
@@ -60,6 +60,7 @@ class EvaluationClient:
         partition_by: Sequence[str] = (),
         output_column: str | None = None,
         reuse: bool = False,
+        trust: TrustPolicy | None = None,
     ) -> Evaluation:
         """Define an evaluation: everything is checked and pinned here, nothing is run.
 
@@ -73,22 +74,30 @@ class EvaluationClient:
             partition_by: dataset columns by whose values the result is cut into folders.
             output_column: the dataset column that stands for the task's output.
             reuse: return an equal definition that is there already, instead of a second one.
+            trust: which functions of other stores may be taken over; None: those of `TrustPolicy.of()`.
 
         Raises:
             TypeError, ValueError: arguments that are wrong by themselves.
             DatasetError, FunctionError, EvaluationError: parts that cannot be found or do not fit.
         """
+        def suite() -> str:
+            self.store.probe()
+            return self._catalog.default_suite().id if suite_id is None else self._catalog.suite(suite_id).id
+
+        if suite_id is not None:
+            suite_id = _given("suite id", suite_id)
         record = define(
-            self._catalog,
+            self.store,
             name,
             dataset=dataset,
             task=task,
             scorers=scorers,
             metadata=metadata,
-            suite_id=suite_id,
+            suite=suite,
             partition_by=partition_by,
             output_column=output_column,
-        ).record
+            trust=trust,
+        )
         found = self._catalog.find_equal(record) if reuse else None
         if found is None:
             self._catalog.add_evaluation(record)
@@ -108,7 +117,7 @@ class EvaluationClient:
     def plan(self, evaluation_id: str, *, limit: int | None = None) -> PlanPreview:
         """What a run would do: parts, rows, calls."""
         record = self._record(evaluation_id)
-        return preview(prepare(self._catalog, record, limit=limit).plan, record)
+        return preview(self._prepare(record, limit, None).plan, record)
 
     # -- runs --------------------------------------------------------------------------------------------------
 
@@ -143,16 +152,16 @@ class EvaluationClient:
             trust: which functions may be loaded; None: those of ASSAY_TRUST, the default store and this process.
         """
         record = self._record(evaluation_id)
-        prepared = prepare(self._catalog, record, limit=limit, workers=workers, trust=trust)
+        prepared = self._prepare(record, limit, trust)
         options = RunOptions(engine, ray_address, workers, max_failures, on_progress)
-        equal = None if new else self._newest_equal(record, prepared.plan_sha256)
+        equal = None if new else self._newest_equal(record, prepared.plan.sha256)
         if equal is not None:
             return self._continue(record, equal, prepared, options, force)
         run = RunRecord(
             id=new_id(),
             evaluation_id=record.id,
             metadata=checked_metadata(metadata),
-            plan_sha256=prepared.plan_sha256,
+            plan_sha256=prepared.plan.sha256,
             created_by=current_user(),
             created_at=utc_now(),
         )
@@ -180,8 +189,8 @@ class EvaluationClient:
         """
         run = self._catalog.run(_given("run id", run_id))
         record = self._catalog.evaluation(run.evaluation_id)
-        limit = present.planned_rows(self.store, run.id)
-        prepared = prepare(self._catalog, record, limit=limit, workers=workers, trust=trust)
+        limit = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
+        prepared = self._prepare(record, limit, trust)
         options = RunOptions(engine, ray_address, workers, max_failures, on_progress)
         return self._continue(record, run, prepared, options, force)
 
@@ -244,6 +253,10 @@ class EvaluationClient:
     def _record(self, evaluation_id: str) -> EvaluationRecord:
         return self._catalog.evaluation(_given("evaluation id", evaluation_id))
 
+    def _prepare(self, record: EvaluationRecord, limit: int | None, trust: TrustPolicy | None) -> Prepared:
+        revision = resolve_revision(self.store, record.dataset_revision_id)
+        return prepare(self.store, record, revision, limit=limit, trust=trust)
+
     def _newest_equal(self, record: EvaluationRecord, plan_sha256: str) -> RunRecord | None:
         return next((run for run in self._catalog.runs(record.id) if run.plan_sha256 == plan_sha256), None)
 
@@ -258,7 +271,7 @@ class EvaluationClient:
     def _start(
         self, record: EvaluationRecord, run: RunRecord, prepared: Prepared, options: RunOptions
     ) -> EvaluationRun:
-        RunThread(self._catalog, record, run, prepared.job(f"runs/{run.id}"), options).start()
+        RunThread(self._catalog, record, run, prepared.job(self.store, f"runs/{run.id}"), options).start()
         return self.get_run(run.id)
 
 

@@ -2,84 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from pipeline.errors import InputError
-from pipeline.evaluation.attach import AttachedScorer, attach_scorers, attach_task
-from pipeline.evaluation.catalog import Catalog, current_user, new_id, utc_now
+from pipeline.evaluation.attach import attach_scorers, attach_task, check_scorers, check_task, output_type
+from pipeline.evaluation.catalog import current_user, new_id, utc_now
 from pipeline.evaluation.partitions import check_partition_columns
 from pipeline.formats.canonical_json import canonical_json
-from pipeline.records import columns
-from pipeline.records.columns import check_collisions, check_dataset_columns, result_schema
-from pipeline.records.dataset import DatasetRevisionRef, Revision
+from pipeline.functions import TrustPolicy
+from pipeline.records.columns import check_collisions, check_dataset_columns
+from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
-from pipeline.records.function import FunctionRecord
-from pipeline.records.names import nearest
-from pipeline.store import resolve_revision
-
-
-@dataclass(frozen=True)
-class Definition:
-    """A definition with what it took to make it."""
-
-    record: EvaluationRecord
-    revision: Revision
-    functions: Mapping[str, FunctionRecord]
-    """By version id."""
-    schema: pa.Schema
-    """Of the result."""
+from pipeline.store import Store, as_ref, resolve_revision
 
 
 def define(
-    catalog: Catalog,
+    store: Store,
     name: str,
     *,
     dataset: Any,
     task: Any,
     scorers: Iterable[Any],
     metadata: Mapping[str, Any] | None = None,
-    suite_id: str | None = None,
+    suite: Callable[[], str],
     partition_by: Sequence[str] = (),
     output_column: str | None = None,
-) -> Definition:
-    """Check and pin the parts of an evaluation. Writes functions, and no evaluation.
+    trust: TrustPolicy | None = None,
+) -> EvaluationRecord:
+    """Check and pin the parts of an evaluation. Deploys functions to the store, and writes nothing else.
+
+    Args:
+        store: where functions are deployed and datasets are looked up.
+        dataset: a Revision, or whatever names one.
+        suite: the id of the suite; called when the arguments have been found good by themselves.
 
     Raises:
-        TypeError, ValueError: arguments that no store has to be asked for.
-        DatasetError, EvaluationError, FunctionError: parts that cannot be found or do not fit.
+        TypeError, ValueError: arguments that are wrong by themselves; checked before anything is asked of the store.
+        DatasetError, FunctionError, EvaluationError: parts that cannot be found or do not fit.
     """
-    task_record = attach_task(catalog.store, task, output_column)
+    check_task(task, output_column)
     name = checked_name(name)
-    revision = dataset if isinstance(dataset, Revision) else resolve_revision(catalog.store, dataset)
+    ref = dataset if isinstance(dataset, Revision) else as_ref(dataset)
+    wanted = check_scorers(scorers)
+    kept = checked_metadata(metadata)
+    suite_id = suite()
+    revision = ref if isinstance(ref, Revision) else resolve_revision(store, ref)
     schema = revision.to_arrow_schema()
     check_dataset_columns(schema.names, output_column)
-    output = _output_type(schema, task_record, output_column)
-    attached = attach_scorers(catalog.store, scorers, schema, output)
-    if task_record is not None:
-        attached.bind_task(task_record.function, schema)
-    records = tuple(scorer.record for scorer in attached.scorers)
-    check_collisions(schema.names, records)
     check_partition_columns(partition_by, schema)
-    record = EvaluationRecord(
+    function = attach_task(store, task, schema, trust)
+    output = output_type(schema, function, output_column)
+    attached = attach_scorers(store, wanted, schema, output, trust)
+    check_collisions(schema.names, attached)
+    return EvaluationRecord(
         id=new_id(),
         name=name,
         dataset_id=revision.dataset,
         dataset_revision_id=revision.id,
-        task_name=task_record.name if task_record else None,
-        task_function_version_id=task_record.version_id if task_record else None,
+        task_name=function.name if function else None,
+        task_function_version_id=function.version_id if function else None,
         output_column=output_column,
-        scorers=records,
+        scorers=attached,
         partition_by=tuple(partition_by),
-        metadata=checked_metadata(metadata),
-        suite_id=_suite(catalog, suite_id),
+        metadata=kept,
+        suite_id=suite_id,
         created_by=current_user(),
         created_at=utc_now(),
     )
-    return Definition(record, revision, {}, result_schema(schema, output, records))
 
 
 def checked_name(name: str) -> str:

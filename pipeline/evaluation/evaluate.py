@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.evaluation.score_rows import ScoredRows, score_rows, scatter_sql
+from pipeline.errors import FailingRunError
+from pipeline.evaluation.score_rows import ScoredRows, scatter_sql, score_rows
 from pipeline.evaluation.sums import output_sums, score_sums
 from pipeline.records import columns
 from pipeline.records.evaluation import ScorerRecord
@@ -42,13 +43,6 @@ class Sql(Protocol):
     def evaluate(self, rows: pa.Table) -> tuple[dict[str, pa.Array], dict[str, pa.Array]]:
         """Values and failures by name: float64 and bool, one entry a row."""
 
-    def close(self) -> None:
-        """End the process behind it."""
-
-
-class BrokenTaskError(Exception):
-    """The first rows all failed alike: going on would cost money and give nothing."""
-
 
 class Evaluated(NamedTuple):
     """Some rows with their outputs and scores."""
@@ -68,6 +62,13 @@ class Evaluator:
     scorers: Sequence[tuple[ScorerRecord, Scorer | None]]
     """In the order of their columns; None for SQL scorers, which `sql` evaluates together."""
     sql: Sql | None = None
+    closing: Sequence[Callable[[], None]] = ()
+    """What gives back threads and processes."""
+
+    def close(self) -> None:
+        """Give back threads and processes."""
+        for close in self.closing:
+            close()
 
     def evaluate(self, rows: pa.Table, first_row: int) -> Evaluated:
         """Outputs and scores for each row.
@@ -77,7 +78,7 @@ class Evaluator:
             first_row: its position in the revision.
 
         Raises:
-            BrokenTaskError: the slice begins the dataset and its first 100 rows all failed alike.
+            FailingRunError: the slice begins the dataset and its first 100 rows all failed alike.
         """
         outputs = self._outputs(rows, first_row)
         scored = self._score(_with_output(rows, outputs.output), outputs.error)
@@ -125,10 +126,10 @@ class Evaluator:
 
 
 def refuse_broken_task(errors: pa.Array) -> None:
-    """Raise BrokenTaskError where every row failed with one and the same text."""
+    """Raise FailingRunError where every row failed with one and the same text."""
     distinct = pc.unique(errors)
     if len(distinct) == 1 and distinct[0].is_valid:
-        raise BrokenTaskError(
+        raise FailingRunError(
             f"the first {len(errors)} rows all failed alike, so the run was stopped before it costs more: "
             f"{distinct[0].as_py()}"
         )

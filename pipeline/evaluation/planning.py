@@ -75,12 +75,16 @@ def part_rows(revision: Revision, functions: Mapping[str, FunctionRecord]) -> in
     size = BULK_ROWS
     for function in functions.values():
         if function.is_async:
-            in_flight = function.options.get("concurrency") or ASYNC_CONCURRENCY
-            wanted = max(MIN_ASYNC_ROWS, ASYNC_ROUNDS * int(in_flight))
-            size = min(size, wanted)
+            size = min(size, max(MIN_ASYNC_ROWS, ASYNC_ROUNDS * rows_in_flight(function)))
         elif not function.options.get("batch"):
             size = min(size, PYTHON_ROWS)
     return max(1, min(size, _rows_in_memory(revision)))
+
+
+def rows_in_flight(function: FunctionRecord) -> int:
+    """Rows of an async function that wait at once, over all workers."""
+    policy = function.options.get("concurrency")
+    return int(policy["max_concurrent"]) if policy else ASYNC_CONCURRENCY
 
 
 def _rows_in_memory(revision: Revision) -> int:

@@ -9,37 +9,77 @@ import pyarrow as pa
 
 from pipeline.evaluation.attach import output_type
 from pipeline.evaluation.carry_out import Job
-from pipeline.evaluation.catalog import Catalog
 from pipeline.evaluation.planning import make_plan
 from pipeline.evaluation.worker import EvaluationWork
+from pipeline.functions import FunctionMaterial, TrustPolicy, load_function
 from pipeline.records.columns import result_schema
 from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
-from pipeline.records.function import FunctionRecord
 from pipeline.records.plan import Plan
-from pipeline.store import Store, read_revision
+from pipeline.store import Store
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan, and all that its workers need but the place."""
+    """A plan, and all that its workers need but the place where it is carried out."""
 
-    store: Store
+    inputs: Store
+    """Where the dataset's parts are."""
     plan: Plan
     record: EvaluationRecord
     revision: Revision
-    functions: Mapping[str, FunctionRecord]
-    prepared_s: float = 0.0
+    functions: Mapping[str, FunctionMaterial]
+    """By version id."""
 
-    def job(self, prefix: str) -> Job:
-        """The work at a place below the store's root."""
+    def job(self, store: Store, prefix: str, prepared_s: float = 0.0) -> Job:
+        """The work at a place on a store."""
         work = EvaluationWork(
-            store=self.store,
+            store=store,
             prefix=prefix,
+            inputs=self.inputs,
             plan_sha256=self.plan.sha256,
             revision=self.revision,
             record=self.record,
             result_schema=self.plan.pins["result_schema"],
-            functions=dict(self.functions),
+            functions=self.functions,
         )
-        return Job(self.store, prefix, self.plan, work, self.prepared_s)
+        return Job(store, prefix, self.plan, work, prepared_s)
+
+
+def prepare(
+    store: Store,
+    record: EvaluationRecord,
+    revision: Revision,
+    *,
+    limit: int | None = None,
+    trust: TrustPolicy | None = None,
+) -> Prepared:
+    """The plan of a definition, and what its workers need. Loads no function.
+
+    Args:
+        store: where its functions and its dataset's parts are.
+    Raises:
+        InputError: nothing to score.
+        FunctionError, UntrustedFunctionError, CorruptError: a function that may not or cannot be used.
+    """
+    functions = load_functions(store, record, trust)
+    records = {id: material.record for id, material in functions.items()}
+    plan = make_plan(record, revision, records, schema_of(record, revision, functions), limit)
+    return Prepared(store, plan, record, revision, functions)
+
+
+def load_functions(
+    store: Store, record: EvaluationRecord, trust: TrustPolicy | None = None
+) -> dict[str, FunctionMaterial]:
+    """What the workers make the functions of a definition from, by version id."""
+    policy = trust or TrustPolicy.of()
+    ids = [record.task_function_version_id, *(scorer.function_version_id for scorer in record.scorers)]
+    return {id: load_function(store, id, trusted=policy) for id in dict.fromkeys(ids) if id is not None}
+
+
+def schema_of(record: EvaluationRecord, revision: Revision, functions: Mapping[str, FunctionMaterial]) -> pa.Schema:
+    """The columns of the result of a definition."""
+    material = functions.get(record.task_function_version_id or "")
+    dataset = revision.to_arrow_schema()
+    output = output_type(dataset, material.record if material else None, record.output_column)
+    return result_schema(dataset, output, record.scorers)

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.errors import DatasetError
+from pipeline.errors import DatasetError, MissingError
 from pipeline.records import columns
-from pipeline.records.plan import Manifest, Receipt
-from pipeline.store import Store, read_manifest, read_table
+from pipeline.records.dataset import PartFile, Revision
+from pipeline.records.evaluation import Outcome
+from pipeline.records.plan import Manifest, Plan
+from pipeline.store import RevisionReader, Store, read_manifest
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class ResultFolder:
 
     store: Store
     prefix: str
+    """Below the store's root; nothing for a plain folder."""
 
     @property
     def where(self) -> str:
@@ -37,28 +40,55 @@ class ResultFolder:
             raise DatasetError(f"{self.where} has no result yet: its run goes on, failed, or was interrupted", 404)
         return found
 
+    def plan(self) -> Plan:
+        """The plan. Raises DatasetError where there is none."""
+        key = self.key("plan.json")
+        try:
+            return Plan.from_bytes(self.store.read(key), where=f"{self.store.display}/{key}")
+        except MissingError:
+            raise DatasetError(f"{self.where} holds no result: there is no plan.json in it", 404) from None
+
+    def planned_rows(self) -> int | None:
+        """Rows of the plan; None where it was not written."""
+        return self.plan().rows if self.store.exists(self.key("plan.json")) else None
+
+    def outcome(self) -> Outcome | None:
+        """What the run amounts to; None where it has not succeeded."""
+        key = self.key("outcome.json")
+        try:
+            return Outcome.from_bytes(self.store.read(key), where=f"{self.store.display}/{key}")
+        except MissingError:
+            return None
+
     def files(self) -> list[str]:
         """The files of the result, in part order: paths where the store is local, else URLs."""
-        return [
-            f"{self.where}/{file.path}" for receipt in self.manifest().receipts for file in receipt.files
-        ]
+        return [f"{self.where}/{file.path}" for receipt in self.manifest().receipts for file in receipt.files]
+
+    def revision(self, manifest: Manifest, dataset: str) -> Revision:
+        """The result as a revision of a dataset."""
+        files = [file for receipt in manifest.receipts for file in receipt.files]
+        return Revision(
+            dataset=dataset,
+            arrow_schema=self.plan().pins["result_schema"],
+            parts=tuple(
+                PartFile(path=self.key(file.path), rows=file.rows, bytes=file.bytes, sha256=file.sha256)
+                for file in files
+            ),
+            source={"kind": "run", "from": self.prefix or self.where},
+        )
 
     def tables(self, wanted: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows of one part after the other, in row order; every file is checked against its digest.
+        """The rows of one part after the other, in the order of the dataset; every file is checked against its digest.
 
         Args:
             wanted: only these columns; None: all.
         """
-        for receipt in self.manifest().receipts:
-            yield self._part(receipt, wanted)
-
-    def _part(self, receipt: Receipt, wanted: Sequence[str] | None) -> pa.Table:
-        read = None if wanted is None else [*wanted, *({columns.ROW_ID} - set(wanted))]
-        tables = [
-            read_table(self.store, self.key(file.path), sha256=file.sha256, columns=read) for file in receipt.files
-        ]
-        rows = in_row_order(pa.concat_tables(tables))
-        return rows if wanted is None else rows.select(list(wanted))
+        manifest = self.manifest()
+        read = None if wanted is None else list(dict.fromkeys([*wanted, columns.ROW_ID]))
+        reader = RevisionReader(self.store, self.revision(manifest, "result"), read)
+        for receipt in manifest.receipts:
+            rows = in_row_order(reader.read(receipt.first_row, receipt.rows))
+            yield rows if wanted is None else rows.select(list(wanted))
 
 
 def in_row_order(rows: pa.Table) -> pa.Table:

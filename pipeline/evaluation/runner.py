@@ -12,8 +12,7 @@ from pipeline.errors import AssayError, InterruptedRunError
 from pipeline.evaluation.attempt import Attempt
 from pipeline.evaluation.carry_out import Job, RunOptions, carry_out
 from pipeline.evaluation.catalog import Catalog
-from pipeline.evaluation.evaluate import BrokenTaskError
-from pipeline.evaluation.outcome import conclude
+from pipeline.evaluation.outcome import conclude, result_dataset_id
 from pipeline.evaluation.progress import ProgressCounter, RunProgress
 from pipeline.records.evaluation import EvaluationRecord, EvaluationRunStatus, RunRecord
 
@@ -82,11 +81,11 @@ class RunThread:
         try:
             committed = carry_out(self._job, self._options, self._counter, self.stop)
             self.duration_s = committed.duration_s
-            conclude(self._job, self._evaluation, self._run.id, committed)
+            conclude(self._job, self._evaluation, result_dataset_id(self._run.id), committed)
         except InterruptedRunError as error:
             self.error = error
             return EvaluationRunStatus.CANCELED, str(error)
-        except (AssayError, BrokenTaskError) as error:
+        except AssayError as error:
             self.error = error
             return EvaluationRunStatus.FAILED, str(error)
         except BaseException as error:

@@ -55,9 +55,9 @@ class Scores:
 
     def to_duckdb(self) -> Any:
         """As a DuckDB relation on a connection of its own."""
-        from scorers._duckdb import relation
+        import duckdb
 
-        return relation(self.table)
+        return duckdb.connect().from_arrow(self.table)
 
 
 def failed_rows(table: pa.Table) -> pa.ChunkedArray:

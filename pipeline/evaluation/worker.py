@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.evaluation.evaluate import Evaluator
+import pyarrow as pa
+
 from pipeline.evaluation.load import load_evaluator
 from pipeline.evaluation.partitions import split_rows
+from pipeline.functions import FunctionMaterial
 from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
-from pipeline.records.plan import DataFile, Part, Plan, Receipt
+from pipeline.records.plan import DataFile, Part, Receipt
 from pipeline.store import RevisionReader, Store, publish, write_parquet
 
 
@@ -21,36 +23,38 @@ class EvaluationWork:
     """The spec of an evaluation's workers; pickled once, opened in each worker process."""
 
     store: Store
+    """Where the result goes."""
     prefix: str
+    inputs: Store
+    """Where the dataset's parts are."""
     plan_sha256: str
     revision: Revision
     record: EvaluationRecord
     result_schema: str
     """Arrow's IPC form, base64."""
-    function_store: Store | None
-    """Where the payloads of its functions are; None where it uses none."""
-    trusted: frozenset[str] = frozenset()
-    """Version ids that the driver's user trusts."""
-    workers: int = 1
+    functions: Mapping[str, FunctionMaterial]
+    """By version id."""
 
     @property
     def urls(self) -> tuple[str, ...]:
         """Every place that the workers read or write."""
-        pinned = [part.path for part in self.revision.parts if "://" in part.path or part.path.startswith("/")]
-        return (self.store.url, *pinned)
+        paths = [part.path for part in self.revision.parts]
+        pinned = [path for path in paths if "://" in path or path.startswith("/")]
+        stored = [self.inputs.url] if len(pinned) < len(paths) else []
+        return (self.store.url, *stored, *pinned)
 
-    def open(self) -> EvaluationWorker:
-        """Make the worker: loads functions, compiles patterns, starts the SQL process."""
-        return EvaluationWorker(self)
+    def open(self, workers: int = 1) -> EvaluationWorker:
+        """Make one of so many workers: loads functions, compiles patterns, starts the SQL process."""
+        return EvaluationWorker(self, workers)
 
 
 class EvaluationWorker:
     """One open worker of an evaluation."""
 
-    def __init__(self, work: EvaluationWork) -> None:
+    def __init__(self, work: EvaluationWork, workers: int) -> None:
         self._work = work
-        self._reader = RevisionReader(work.store, work.revision)
-        self._evaluator: Evaluator = load_evaluator(work)
+        self._reader = RevisionReader(work.inputs, work.revision)
+        self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, workers=workers)
 
     def run_part(self, part: Part) -> Receipt:
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
@@ -70,11 +74,10 @@ class EvaluationWorker:
             return publish(work.store, work.prefix, receipt, paths)
 
     def close(self) -> None:
-        """End the SQL process."""
-        if self._evaluator.sql is not None:
-            self._evaluator.sql.close()
+        """Give back threads and processes."""
+        self._evaluator.close()
 
-    def _write(self, rows: object, folder: Path) -> tuple[list[DataFile], Mapping[str, Path]]:
+    def _write(self, rows: pa.Table, folder: Path) -> tuple[list[DataFile], Mapping[str, Path]]:
         files: list[DataFile] = []
         paths: dict[str, Path] = {}
         for number, piece in enumerate(split_rows(rows, self._work.record.partition_by)):
@@ -85,10 +88,3 @@ class EvaluationWorker:
             files.append(DataFile(path=path, sha256=written.sha256, bytes=written.bytes, rows=written.rows))
             paths[path] = local
         return files, paths
-
-
-def plan_digest(plan: Plan) -> str:
-    """The digest by which receipts name their plan."""
-    from pipeline.records.digest import digest_bytes
-
-    return digest_bytes(plan.to_bytes())

@@ -1,0 +1,55 @@
+"""In a worker: a definition's pins as things that run."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from pipeline.evaluation.evaluate import Evaluator
+from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer
+from pipeline.records.evaluation import EvaluationRecord, ScorerRecord
+from scorers import SqlExpression, builtin_from_json
+from scorers.base import Scorer
+
+
+def load_evaluator(
+    record: EvaluationRecord, result_schema: str, functions: Mapping[str, FunctionMaterial], *, workers: int
+) -> Evaluator:
+    """An evaluator of a definition. This is where user code is loaded.
+
+    Args:
+        result_schema: Arrow's IPC form, base64.
+        functions: by version id.
+        workers: among how many workers the limits of a function are split.
+    """
+    callers = {id: FunctionCaller(material, share=workers) for id, material in functions.items()}
+    task = callers.get(record.task_function_version_id or "")
+    sql = _sql_evaluator(record.scorers)
+    return Evaluator(
+        schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(result_schema))),
+        task=task.call if task else None,
+        output_column=record.output_column,
+        scorers=[(scorer, _scorer(scorer, callers)) for scorer in record.scorers],
+        sql=sql,
+        closing=[*(caller.close for caller in callers.values()), *([sql.close] if sql else [])],
+    )
+
+
+def _scorer(record: ScorerRecord, callers: Mapping[str, FunctionCaller]) -> Scorer | None:
+    if record.builtin is not None:
+        return builtin_from_json(record.builtin)
+    if record.function_version_id is not None:
+        return FunctionScorer(callers[record.function_version_id])
+    return None
+
+
+def _sql_evaluator(records: Sequence[ScorerRecord]) -> Any:
+    expressions = [SqlExpression(record.name, record.sql_expression) for record in records if record.sql_expression]
+    if not expressions:
+        return None
+    from scorers._sql import SqlEvaluator
+
+    return SqlEvaluator(expressions)

@@ -1,0 +1,130 @@
+"""Score files that are there: into a plain folder that needs no store, or as a registered run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from pipeline.engine import StopSignal
+from pipeline.evaluation.carry_out import RunOptions, carry_out
+from pipeline.evaluation.client import EvaluationClient
+from pipeline.evaluation.definition import define
+from pipeline.evaluation.expected import read_expected_from
+from pipeline.evaluation.handles import EvaluationRun
+from pipeline.evaluation.outcome import conclude
+from pipeline.evaluation.planning import PlanPreview, preview
+from pipeline.evaluation.prepare import Prepared, prepare
+from pipeline.evaluation.progress import ProgressCounter
+from pipeline.evaluation.results import ResultFolder
+from pipeline.records import columns
+from pipeline.records.dataset import DatasetRevisionRef, Revision
+from pipeline.records.evaluation import EvaluationRecord, Outcome
+from pipeline.store import DatasetClient, Store, pin_files, register_revision, resolve_revision
+
+SCRATCH = "scratch"  # beside the result, outside the index: converted inputs and pinned functions
+NAME = "score"
+
+
+@dataclass(frozen=True)
+class FileScoring:
+    """What to score, and how; every way of scoring files takes one.
+
+    `output_column` holds what is scored, `expected_column` is what built-ins read where they would read `expected`.
+    """
+
+    files: Sequence[str]
+    scorers: Sequence[Any]
+    output_column: str = columns.OUTPUT
+    expected_column: str | None = None
+    partition_by: Sequence[str] = ()
+    limit: int | None = None
+
+    def wanted_scorers(self) -> Iterable[Any]:
+        """The scorers, reading the expected column."""
+        return self.scorers if self.expected_column is None else read_expected_from(self.expected_column, self.scorers)
+
+
+@dataclass(frozen=True)
+class PreparedFolder:
+    """Files that are about to be scored into a plain folder."""
+
+    folder: ResultFolder
+    prepared: Prepared
+    record: EvaluationRecord
+    prepared_s: float
+
+    def preview(self) -> PlanPreview:
+        """What it would do."""
+        return preview(self.prepared.plan, self.record)
+
+    def carry_out(self, options: RunOptions, stop: StopSignal) -> Outcome:
+        """Do it, or go on with it; returns at once where it is done.
+
+        Raises:
+            PlanMismatchError: the folder holds the result of something else.
+            InterruptedRunError: stopped; the same call goes on.
+        """
+        counter = ProgressCounter(self.prepared.plan)
+        job = self.prepared.job(self.folder.store, "", self.prepared_s)
+        committed = carry_out(job, options, counter, stop)
+        outcome = conclude(job, self.record, NAME, committed)
+        for key in self.folder.store.list(f"{SCRATCH}/"):
+            self.folder.store.delete(key)
+        return outcome
+
+
+def prepare_folder(
+    scoring: FileScoring, to: str | os.PathLike[str]
+) -> PreparedFolder:
+    """Read what is needed of the files, check everything, and plan.
+
+    Parquet is pinned where it is; CSV and JSON Lines are converted into `<to>/scratch`, which goes when all is done.
+    """
+    started = time.monotonic()
+    store = Store(to)
+    scratch = Store(f"{store.url}/{SCRATCH}")
+    revision = _revision(scratch, scoring.files)
+    record = define(
+        scratch,
+        NAME,
+        dataset=revision,
+        task=None,
+        scorers=scoring.wanted_scorers(),
+        suite=lambda: "none",
+        partition_by=scoring.partition_by,
+        output_column=scoring.output_column,
+    )
+    prepared = prepare(scratch, record, revision, limit=scoring.limit)
+    return PreparedFolder(ResultFolder(store, ""), prepared, record, time.monotonic() - started)
+
+
+def score_registered(client: EvaluationClient, scoring: FileScoring, *, name: str | None = None, **run: Any) -> EvaluationRun:
+    """Score files as a run of the client's store; an equal run that is there is continued or returned.
+
+    Args:
+        name: of the evaluation; None: that of the first file.
+        run: as `EvaluationClient.run`.
+    """
+    revision = _revision(client.store, scoring.files)
+    ref = register_revision(client.store, revision)
+    evaluation = client.create(
+        name or PurePath(scoring.files[0]).stem or NAME,
+        dataset=ref,
+        task=None,
+        scorers=scoring.wanted_scorers(),
+        partition_by=scoring.partition_by,
+        output_column=scoring.output_column,
+        reuse=True,
+    )
+    return client.run(evaluation.id, limit=scoring.limit, **{"new": False, **run})
+
+
+def _revision(store: Store, files: Sequence[str]) -> Revision:
+    if all(PurePath(file).suffix.casefold() == ".parquet" for file in files):
+        return pin_files(files)
+    ref: DatasetRevisionRef = DatasetClient(store).upload("input", list(files))
+    return resolve_revision(store, ref)
