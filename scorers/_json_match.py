@@ -58,8 +58,8 @@ def json_match(
     Args:
         name: labels the result columns.
         inputs: the candidate's column, then the reference's.
-        paths: compare at these places alone (`items.0.sku`, `items.-1.sku`) and score the share that agrees; a path that
-            is on neither side does not agree.
+        paths: compare at these places alone (`items.0.sku`, `items.-1.sku`) and score the share that agrees; a path
+            that is on neither side does not agree.
         function_options: resources and limits, as of any function.
     """
     return JsonMatch(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import polars as pl
@@ -11,19 +10,17 @@ import polars as pl
 from scorers._json import LongInteger
 from scorers._text import is_ascii
 
-_NOT_PLAIN = re.compile(r"[^\x00-\x7e]")
-
 
 def json_strings(texts: pl.Series) -> pl.Series:
     """Each text as a JSON string in ASCII, quotes included, as `json.dumps(text)` writes it."""
     frame = pl.select(pl.struct(texts.alias("")).struct.json_encode())
     quoted = frame.to_series().str.strip_prefix('{"":').str.strip_suffix("}")
-    odd = ~is_ascii(quoted) | quoted.str.contains("\x7f", literal=True)
+    odd = ~is_ascii(texts) | texts.str.contains("\x7f", literal=True)
     if not odd.any():
         return quoted
     rows = odd.arg_true()
-    # JSON text holds no raw line feed, so that many can be escaped as one.
-    lines = _NOT_PLAIN.sub(_escape, "\n".join(quoted.gather(rows).to_list())).split("\n")
+    # JSON text holds no raw line feed, so that one call can write all of them with line feeds between.
+    lines = json.dumps(texts.gather(rows).to_list(), separators=("\n", ":"))[1:-1].split("\n")
     return quoted.scatter(rows, pl.Series(lines, dtype=pl.String))
 
 
@@ -78,7 +75,3 @@ def _separated(members: list[list[Any]]) -> list[Any]:
             flat.append(_Piece(","))
         flat.extend(member)
     return flat
-
-
-def _escape(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1]

@@ -56,7 +56,7 @@ class NumericClose(Builtin):
 
     def _complaints(self, columns: list[pa.ChunkedArray], left: pl.Series, rows: pl.Series) -> pl.Series:
         """What is wrong in each of `rows`: the candidate where it is no number, else the reference."""
-        first, second = (text_of(column.take(rows.to_arrow())) for column in columns)
+        first, second = (text_of(column).gather(rows) for column in columns)
         is_first = left.gather(rows).is_null()
         names = [pl.lit(f"{name}: not a finite number: ") for name in self.inputs]
         text = pl.when(is_first).then(pl.format("{}{}", names[0], first)).otherwise(pl.format("{}{}", names[1], second))

@@ -25,7 +25,7 @@ class Request(NamedTuple):
 
 
 def match_texts(request: Request) -> list[list[str | None]]:
-    """The first match in each text: its text, then that of each named group by order of name; None where there is none."""
+    """The first match in each text: its text, then the texts of the named groups in order of name; None: no match."""
     compiled = re.compile(request.pattern, request.flags)
     match = compiled.fullmatch if request.full_match else compiled.search
     shown: list[int | str] = [0, *sorted(compiled.groupindex)]
@@ -37,13 +37,16 @@ def match_texts(request: Request) -> list[list[str | None]]:
 
 def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes the pipe
+    # What the parent did with the signal of the limit is inherited; here it must end the process.
+    signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGVTALRM])
     while True:
         try:
             # Tuples: the parent knows Request by another module name.
             request = Request(*pickle.load(sys.stdin.buffer))
         except EOFError:
             return
-        signal.setitimer(signal.ITIMER_VIRTUAL, request.limit_s)  # SIGVTALRM is not handled, so it ends the process
+        signal.setitimer(signal.ITIMER_VIRTUAL, request.limit_s)
         try:
             answer: list[list[str | None]] | str = match_texts(request)
         except (MemoryError, RecursionError) as error:

@@ -105,6 +105,8 @@ def _without_nanoseconds(kind: pa.DataType) -> pa.DataType:
         return pa.time64("us")
     if pa.types.is_struct(kind):
         return pa.struct([field.with_type(_without_nanoseconds(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_without_nanoseconds(kind.key_type), _without_nanoseconds(kind.item_type))
     if pa.types.is_large_list(kind):
         return pa.large_list(_plain_field(kind.value_field))
     if pa.types.is_fixed_size_list(kind):

@@ -60,7 +60,7 @@ def special(name: str, of: Any) -> Any:
         "$complex": lambda pair: complex(*pair),
         "$tuple": tuple,
         "$set": set,
-        "$items": lambda items: {key: member for key, member in items},
+        "$items": dict,
         "$mappingproxy": types.MappingProxyType,
         "$float_like": FloatLike,
         "$re_flag": lambda flag: getattr(re, flag),
@@ -79,7 +79,9 @@ def decoded(value: Any) -> Any:
 
 
 def column(value: Any) -> pa.Array:
-    """One row; a list of different types is a union, which pyarrow does not guess."""
+    """One row; a list of different types is a union, which pyarrow does not guess, nor does it guess unsigned."""
+    if isinstance(value, int) and value >= 2**63:
+        return pa.array([value], pa.uint64())
     try:
         return pa.array([value])
     except pa.ArrowInvalid:
@@ -101,7 +103,8 @@ def same(found: Any, expected: Any) -> bool:
     if expected == "<any text>":
         return isinstance(found, str) and found != ""
     if isinstance(expected, dict):
-        return isinstance(found, dict) and found.keys() == expected.keys() and all(map(same, found.values(), expected.values()))
+        is_alike = isinstance(found, dict) and found.keys() == expected.keys()
+        return is_alike and all(same(found[key], expected[key]) for key in expected)
     if isinstance(expected, float) and isinstance(found, float):
         return math.isclose(found, expected, rel_tol=0, abs_tol=1e-12)
     return type(found) is type(expected) and found == expected
