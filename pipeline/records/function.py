@@ -14,6 +14,8 @@ class Parameter(Record):
     name: str
     type: str
     """The annotation as text."""
+    kind: str
+    """The kind of column that fits: `str`, `int`, `list`, …; `any`; `table` where it takes every column."""
     has_default: bool
     default: Any = None
     """Only where JSON can carry it; the payload has it in any case."""

@@ -1,0 +1,56 @@
+"""Functions: what tasks and scorers of one's own are. Knows no evaluation and no engine."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.functions.attach import check_columns as check_columns
+    from pipeline.functions.attach import deploy_for as deploy_for
+    from pipeline.functions.attach import require_scorer as require_scorer
+    from pipeline.functions.attach import require_task as require_task
+    from pipeline.functions.caller import CallColumns as CallColumns
+    from pipeline.functions.caller import FunctionCaller as FunctionCaller
+    from pipeline.functions.decorator import function as function
+    from pipeline.functions.failures import RowOutcome as RowOutcome
+    from pipeline.functions.files import load_function_file as load_function_file
+    from pipeline.functions.files import load_function_reference as load_function_reference
+    from pipeline.functions.handle import RemoteFunction as RemoteFunction
+    from pipeline.functions.options import FunctionOptions as FunctionOptions
+    from pipeline.functions.policies import ConcurrencyPolicy as ConcurrencyPolicy
+    from pipeline.functions.policies import RateLimitPolicy as RateLimitPolicy
+    from pipeline.functions.policies import RetryPolicy as RetryPolicy
+    from pipeline.functions.registry import FunctionMaterial as FunctionMaterial
+    from pipeline.functions.registry import load_function as load_function
+    from pipeline.functions.scorer import FunctionScorer as FunctionScorer
+    from pipeline.functions.secret import Secret as Secret
+    from pipeline.functions.secret import missing_secrets as missing_secrets
+    from pipeline.functions.trust import TrustPolicy as TrustPolicy
+    from pipeline.functions.trust import is_trusted as is_trusted
+
+_HOMES = {
+    "attach": "check_columns deploy_for require_scorer require_task",
+    "caller": "CallColumns FunctionCaller",
+    "decorator": "function",
+    "failures": "RowOutcome",
+    "files": "load_function_file load_function_reference",
+    "handle": "RemoteFunction",
+    "options": "FunctionOptions",
+    "policies": "ConcurrencyPolicy RateLimitPolicy RetryPolicy",
+    "registry": "FunctionMaterial load_function",
+    "scorer": "FunctionScorer",
+    "secret": "Secret missing_secrets",
+    "trust": "TrustPolicy is_trusted",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'pipeline.functions' has no attribute {name!r}")
+    value = getattr(import_module(f"pipeline.functions.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
