@@ -45,4 +45,6 @@ def _read_back(backend: CreateBackend, key: str, unclear: Exception) -> bytes:
     try:
         return backend.get(key)
     except MissingError:
-        raise RetryError(f"{unclear}; but nothing stands there", key) from None
+        if isinstance(unclear, RetryError):
+            raise unclear from None
+        raise RetryError(f"{unclear}, but nothing stands there", key) from None
