@@ -17,7 +17,15 @@ from pipeline.store.backend import ObjectInfo
 from pipeline.store.faults import http_status
 from pipeline.store.location import Location, redact, split_url, without_credentials
 
-_EXTRAS = {"s3": "s3", "gs": "gcs", "az": "azure", "abfs": "azure"}
+_CLIENTS = {
+    "s3": '"assay[s3]"',
+    "gs": '"assay[gcs]"',
+    "az": '"assay[azure]"',
+    "abfs": '"assay[azure]"',
+    "http": "aiohttp",
+    "https": "aiohttp",
+    "sftp": "paramiko",
+}
 _ONE_PUT = 2**31
 """Bytes below which a client must send one PUT: conditional multi-part uploads are not exclusive on every server."""
 _S3_CLIENT = {"connect_timeout": 5, "read_timeout": 20, "retries": {"max_attempts": 2, "mode": "standard"}}
@@ -140,8 +148,8 @@ def open_filesystem(url: str, options: Mapping[str, Any]) -> tuple[Any, str]:
     try:
         fs, path = fsspec.core.url_to_fs(url, **_client_settings(scheme, options))
     except ImportError:
-        extra = _EXTRAS.get(scheme)
-        fix = f'pip install "assay[{extra}]"' if extra else f"install the fsspec client for {scheme}://"
+        client = _CLIENTS.get(scheme)
+        fix = f"pip install {client}" if client else f"install the fsspec client for {scheme}://"
         raise InputError(f"{scheme}:// needs a client that is not installed; {fix}") from None
     except (TypeError, ValueError) as error:
         raise InputError(f"{without_credentials(url)}: cannot be opened: {redact(str(error), options)}") from None
