@@ -1,7 +1,37 @@
 """Everything about where things are kept. The only importer of fsspec."""
 
 from pipeline.store.backend import ObjectInfo
+from pipeline.store.datasets import DatasetClient, RevisionInfo
+from pipeline.store.heads import HeadEntry, append_head, current_head, list_heads
 from pipeline.store.open_url import expand_inputs, input_size, open_input
+from pipeline.store.pinned import pin_files
+from pipeline.store.revision_reader import RevisionReader
+from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision, resolve_revision
+from pipeline.store.sources import Progress, Source, SourceOptions, open_source
 from pipeline.store.store import Store, open_store
 
-__all__ = ["ObjectInfo", "Store", "expand_inputs", "input_size", "open_input", "open_store"]
+__all__ = [
+    "DatasetClient",
+    "HeadEntry",
+    "ObjectInfo",
+    "Progress",
+    "RevisionInfo",
+    "RevisionReader",
+    "Source",
+    "SourceOptions",
+    "Store",
+    "append_head",
+    "as_ref",
+    "current_head",
+    "expand_inputs",
+    "get_revision",
+    "input_size",
+    "list_heads",
+    "newest_revision",
+    "open_input",
+    "open_source",
+    "open_store",
+    "pin_files",
+    "register_revision",
+    "resolve_revision",
+]

@@ -158,16 +158,22 @@ def open_parquet(file: BinaryIO | Path, name: str) -> pq.ParquetFile:
 
 
 def iterate_parquet(
-    file: pq.ParquetFile, name: str, *, columns: Sequence[str] | None = None, batch_rows: int = ROWS_PER_GROUP
+    file: pq.ParquetFile,
+    name: str,
+    *,
+    columns: Sequence[str] | None = None,
+    batch_rows: int = ROWS_PER_GROUP,
+    first_group: int = 0,
 ) -> Iterator[pa.Table]:
-    """The rows in order, as tables of up to `batch_rows`, one row group in memory at a time.
+    """The rows in order, from a row group on, as tables of up to `batch_rows`, one row group in memory at a time.
 
     Raises:
         CorruptError: a page's checksum differs, or the bytes cannot be decoded.
     """
     wanted = None if columns is None else list(columns)
     try:
-        for batch in file.iter_batches(batch_size=batch_rows, columns=wanted, use_threads=False):
+        groups = range(first_group, file.metadata.num_row_groups)
+        for batch in file.iter_batches(batch_rows, row_groups=groups, columns=wanted, use_threads=False):
             yield pa.Table.from_batches([batch])
     except (pa.ArrowInvalid, OSError) as error:
         raise CorruptError(f"{name}: damaged ({_first_line(error)}); restore it, or make it again", key=name) from None

@@ -1,0 +1,117 @@
+"""Reads slices of a revision's rows, wherever its files are. Every file is checked against its digest before use."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pipeline.errors import CorruptError, DatasetError, InputError
+from pipeline.records.dataset import PartFile, Revision
+from pipeline.records.names import nearest
+from pipeline.store.parquet import open_parquet
+from pipeline.store.parquet_cursor import ParquetCursor
+from pipeline.store.pinned import check_unchanged, is_pinned
+from pipeline.store.sources.parquet_file import parquet_file
+from pipeline.store.sources.storable import conform
+from pipeline.store.store import Store
+
+
+class RevisionReader:
+    """One reader for one worker; not for several threads. Keeps its place: reading forward is linear."""
+
+    def __init__(self, store: Store | None, revision: Revision, columns: Sequence[str] | None = None) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            store: where the revision's own files are; None where all of them are pinned in place.
+            columns: the columns to read, in this order; None for all.
+
+        Raises:
+            DatasetError: a column that the revision does not have.
+        """
+        whole = revision.to_arrow_schema()
+        for name in columns or ():
+            if name not in whole.names:
+                raise DatasetError(f"the dataset has no column {name!r}{nearest(name, whole.names)}")
+        self.schema = whole if columns is None else pa.schema([whole.field(name) for name in columns])
+        """Of every table that `read` returns."""
+        self._store = store
+        self._parts = revision.parts
+        self._starts = list(accumulate((part.rows for part in revision.parts), initial=0))
+        self._columns = None if columns is None else list(columns)
+        self._checked: set[int] = set()
+        self._open: tuple[int, ParquetCursor] | None = None
+
+    def read(self, first_row: int, rows: int) -> pa.Table:
+        """`rows` rows from position `first_row` on.
+
+        Raises:
+            ValueError: the revision has fewer rows.
+            MissingError, CorruptError: a file is gone, has changed, or is damaged; names it.
+        """
+        if first_row < 0 or rows < 0 or first_row + rows > self._starts[-1]:
+            raise ValueError(
+                f"rows {first_row} to {first_row + rows} are asked of a dataset of {self._starts[-1]} rows"
+            )
+        tables: list[pa.Table] = []
+        while rows:
+            index = bisect_right(self._starts, first_row) - 1
+            count = min(rows, self._starts[index + 1] - first_row)
+            tables += self._read_part(index, first_row - self._starts[index], count)
+            first_row += count
+            rows -= count
+        return pa.concat_tables(tables) if tables else self.schema.empty_table()
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _read_part(self, index: int, first_row: int, rows: int) -> list[pa.Table]:
+        part = self._parts[index]
+        if self._open is None or self._open[0] != index:
+            self.close()
+            self._open = (index, ParquetCursor(self._open_part(index, part), part.path, self._columns))
+        tables = self._open[1].read(first_row, rows)
+        return [conform(table.select(self.schema.names), self.schema, part.path) for table in tables]
+
+    def _open_part(self, index: int, part: PartFile) -> pq.ParquetFile:
+        source = self._source(part, index not in self._checked)
+        try:
+            file = open_parquet(source, part.path)
+        except InputError as error:
+            raise CorruptError(str(error), part.path) from None
+        if file.metadata.num_rows != part.rows:
+            raise CorruptError(f"{part.path}: has {file.metadata.num_rows} rows, expected {part.rows}", part.path)
+        self._checked.add(index)
+        return file
+
+    def _source(self, part: PartFile, unchecked: bool) -> BinaryIO | Path:
+        if is_pinned(part):
+            if unchecked:
+                check_unchanged(part.path, part)
+            return parquet_file(part.path)
+        if self._store is None:
+            raise DatasetError(f"{part.path}: is in a store, and no store was given; pass store=")
+        path = self._store.local_path(part.path)
+        if path is None:
+            # A part of ours is small: one request, checked as a whole, instead of ranges that carry no checksum.
+            return io.BytesIO(self._store.read(part.path, sha256=part.sha256))
+        if unchecked:
+            check_unchanged(str(path), part)
+        return path
