@@ -39,8 +39,7 @@ def check_task(task: Any, output_column: str | None) -> None:
     if isinstance(task, SqlExpression):
         raise TypeError("a SQL expression can be a scorer, not a task")
     if not isinstance(task, RemoteFunction):
-        name = getattr(task, "__name__", type(task).__name__)
-        raise TypeError(f"the task {name!r} is no function of this project: decorate it with @function")
+        raise TypeError(f"the task {_named(task)}: decorate it with @function")
     if output_column is not None:
         raise InputError(f"a task makes the output, so output_column={output_column!r} has no place: pass one of the two")
 
@@ -83,9 +82,8 @@ def check_scorers(scorers: Iterable[Any]) -> list[Any]:
         raise ValueError("scorers must not be empty: pass at least one")
     for scorer in found:
         if not isinstance(scorer, (SqlExpression, RemoteFunction)) and not _is_builtin(scorer):
-            name = getattr(scorer, "__name__", type(scorer).__name__)
             raise TypeError(
-                f"{name!r} is no scorer: decorate a function of your own with @function, and call a built-in, "
+                f"the scorer {_named(scorer)}: decorate a function of your own with @function, and call a built-in, "
                 "as in exact_match()"
             )
     return found
@@ -126,6 +124,12 @@ def check_sql(expressions: list[SqlExpression], available: Mapping[str, pa.DataT
     with SqlEvaluator(expressions) as evaluator:
         found: dict[str, tuple[str, ...]] = evaluator.check(pa.schema(list(available.items())))
     return found
+
+
+def _named(found: Any) -> str:
+    if callable(found):
+        return f"{getattr(found, '__name__', type(found).__name__)!r} is a bare callable"
+    return f"is of type {type(found).__name__}"
 
 
 def _is_builtin(scorer: Any) -> bool:

@@ -15,6 +15,7 @@ from pipeline.evaluation.handles import Evaluation, EvaluationRun, EvaluationSui
 from pipeline.evaluation.planning import PlanPreview, preview
 from pipeline.evaluation.prepare import Prepared, prepare
 from pipeline.evaluation.progress import OnProgress
+from pipeline.evaluation.reading import read_results
 from pipeline.evaluation.results import ResultFolder
 from pipeline.evaluation.runner import RunThread, live_run
 from pipeline.evaluation.scores import Scores
@@ -245,8 +246,7 @@ class EvaluationClient:
 
     def read_results(self, run_id: str) -> Scores:
         """The rows and the summary of a run that succeeded. Raises DatasetError where there is no result."""
-        run = self._catalog.run(_given("run id", run_id))
-        return present.scores(ResultFolder(self.store, f"runs/{run.id}"), self._catalog.evaluation(run.evaluation_id))
+        return read_results(_given("run id", run_id), store=self.store)
 
     # -- inside ------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ def conclude(job: Job, evaluation: EvaluationRecord, dataset: str, committed: Co
     folder = ResultFolder(job.store, job.prefix)
     revision = folder.revision(manifest, dataset)
     if job.prefix:
-        register_revision(job.store, revision)
+        register_revision(job.store, revision, name=None)
     outcome = Outcome(
         rows=manifest.rows,
         result_dataset_id=revision.dataset,

@@ -5,15 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from pipeline.evaluation.catalog import Catalog
 from pipeline.evaluation.handles import Evaluation, EvaluationRun, EvaluationScorer, EvaluationSuite
-from pipeline.evaluation.outcome import summary_of
 from pipeline.evaluation.progress import RunProgress
-from pipeline.evaluation.results import ResultFolder
 from pipeline.evaluation.runner import RunThread, live_run
-from pipeline.evaluation.scores import Scores
 from pipeline.evaluation.status import RunState, read_state
 from pipeline.records.dataset import DatasetRevisionRef
 from pipeline.records.evaluation import (
@@ -116,9 +111,3 @@ def _progress(state: RunState, thread: RunThread | None) -> RunProgress | None:
         rate=None,
         eta_s=None,
     )
-
-
-def scores(folder: ResultFolder, record: EvaluationRecord) -> Scores:
-    """The rows of a committed result, and its summary."""
-    manifest = folder.manifest()
-    return Scores(pa.concat_tables(folder.tables()), summary_of(record, manifest))

@@ -74,7 +74,8 @@ class EvaluationWorker:
             return publish(work.store, work.prefix, receipt, paths)
 
     def close(self) -> None:
-        """Give back threads and processes."""
+        """Give back files, threads and processes."""
+        self._reader.close()
         self._evaluator.close()
 
     def _write(self, rows: pa.Table, folder: Path) -> tuple[list[DataFile], Mapping[str, Path]]:

@@ -1,10 +1,12 @@
 """Everything about where things are kept. The only importer of fsspec."""
 
 from pipeline.store.backend import ObjectInfo
+from pipeline.store.commit import begin, finish, publish, read_manifest
 from pipeline.store.datasets import DatasetClient, RevisionInfo
 from pipeline.store.heads import HeadEntry, append_head, current_head, list_heads
 from pipeline.store.open_url import expand_inputs, input_size, open_input
-from pipeline.store.pinned import pin_files
+from pipeline.store.parquet import write_parquet
+from pipeline.store.pinned import pin_files, pin_stored
 from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision, resolve_revision
 from pipeline.store.sources import Progress, Source, SourceOptions, open_source
@@ -22,8 +24,10 @@ __all__ = [
     "Store",
     "append_head",
     "as_ref",
+    "begin",
     "current_head",
     "expand_inputs",
+    "finish",
     "get_revision",
     "input_size",
     "list_heads",
@@ -32,6 +36,10 @@ __all__ = [
     "open_source",
     "open_store",
     "pin_files",
+    "pin_stored",
+    "publish",
+    "read_manifest",
     "register_revision",
     "resolve_revision",
+    "write_parquet",
 ]
