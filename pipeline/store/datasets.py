@@ -33,8 +33,8 @@ _ROW_ID = "__assay_row_id"  # of a run's result: its files may be in another ord
 class RevisionInfo:
     """One revision of a dataset, as `list` and `revisions` show it."""
 
-    name: str
-    ref: DatasetRevisionRef
+    dataset_id: str
+    revision_id: str
     rows: int
     bytes: int
     """Of its Parquet files."""
@@ -43,6 +43,11 @@ class RevisionInfo:
     """UTC."""
     source: dict[str, str]
     """`kind` and `from`, for people."""
+
+    @property
+    def ref(self) -> DatasetRevisionRef:
+        """The reference; this object may stand in its place too."""
+        return DatasetRevisionRef(dataset_id=self.dataset_id, revision_id=self.revision_id)
 
 
 class DatasetClient:
@@ -133,8 +138,8 @@ class DatasetClient:
     def _info(self, name: str, entry: HeadEntry) -> RevisionInfo:
         found = get_revision(self.store, entry.payload["revision"])
         return RevisionInfo(
-            name=name,
-            ref=DatasetRevisionRef(dataset_id=name, revision_id=found.id),
+            dataset_id=name,
+            revision_id=found.id,
             rows=found.rows,
             bytes=sum(part.bytes for part in found.parts),
             columns=tuple(found.to_arrow_schema().names),

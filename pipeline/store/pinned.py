@@ -16,6 +16,7 @@ from pipeline.store.sources import Progress, parquet_inputs, storable_schema
 from pipeline.store.sources.files import check_same_schema
 from pipeline.store.sources.parquet_file import parquet_file
 from pipeline.store.sources.source import Span
+from pipeline.store.store import Store
 
 PINNED = "pinned"
 """The dataset of a revision whose files were pinned without a name."""
@@ -58,6 +59,15 @@ def pin_files(
     return Revision(dataset=name, arrow_schema=encode_schema(schemas[0]), parts=tuple(parts), source=source)
 
 
+def pin_stored(store: Store, revision: Revision) -> Revision:
+    """The same revision with its files pinned where the store keeps them, so that another store can refer to them."""
+    parts = tuple(
+        part if is_pinned(part) else part.model_copy(update={"path": _place(store, part.path)})
+        for part in revision.parts
+    )
+    return revision.model_copy(update={"parts": parts})
+
+
 def file_digest(path: str, span: Span | None = None) -> str:
     """SHA-256 of a file or URL; of a local file that has not changed, from memory."""
     key = _identity(path)
@@ -92,6 +102,11 @@ def check_unchanged(path: str, part: PartFile) -> None:
         change = "has changed since it was pinned" if pinned else "was damaged or replaced after it was written"
         fix = "restore it, or pin or upload the data again" if pinned else "restore it, or make it again"
         raise CorruptError(f"{what}: {change} (its size or SHA-256 differs); {fix}", part.path)
+
+
+def _place(store: Store, key: str) -> str:
+    path = store.local_path(key)
+    return f"{store.url}/{key}" if path is None else str(path)
 
 
 def _identity(path: str) -> tuple[str, int, int] | None:

@@ -87,10 +87,13 @@ def resolve_revision(store: Store, ref: Any) -> Revision:
     return get_revision(store, str(found.revision_id))
 
 
-def register_revision(store: Store, revision: Revision, *, head: bool = True) -> DatasetRevisionRef:
-    """Write a revision down and, with `head`, make it the newest of its dataset.
+def register_revision(store: Store, revision: Revision, name: str | None = "") -> DatasetRevisionRef:
+    """Write a revision down and make it the newest of a dataset.
 
     The same rows under another name are the same revision; the record that stands first stays.
+
+    Args:
+        name: of the dataset; blank: the one that the revision carries; None: no dataset is given a new state.
 
     Raises:
         DatasetError: it was registered before with pinned files that are no longer there.
@@ -98,9 +101,9 @@ def register_revision(store: Store, revision: Revision, *, head: bool = True) ->
     key = f"revisions/{revision.id}.json"
     standing = store.create(key, revision.to_bytes())
     _check_reachable(Revision.from_bytes(standing, f"{store.display}/{key}"), revision)
-    if head:
-        append_head(store, f"datasets/{check_name(revision.dataset, 'dataset')}", {"revision": revision.id})
-    return DatasetRevisionRef(dataset_id=revision.dataset, revision_id=revision.id)
+    if name is not None:
+        append_head(store, f"datasets/{check_name(name or revision.dataset, 'dataset')}", {"revision": revision.id})
+    return DatasetRevisionRef(dataset_id=name or revision.dataset, revision_id=revision.id)
 
 
 def _check_reachable(standing: Revision, mine: Revision) -> None:
