@@ -108,8 +108,8 @@ def _module_name(real: Path) -> str:
 
 def _explain(path: Path, real: Path, error: BaseException) -> str:
     if isinstance(error, SyntaxError):
-        where = path if error.filename == str(real) else error.filename
-        return f"{where}, line {error.lineno}: {error.msg}"
+        where = error.filename if error.filename not in (None, str(real)) else path
+        return f"{where}, line {error.lineno}: {error.msg}" if error.lineno else f"{where}: {error.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(real)]
     at = f", line {lines[-1]}" if lines else ""
     return f"{path}{at}: {type(error).__name__}: {error}"

@@ -11,8 +11,7 @@ from pipeline.functions.trust import TrustPolicy, made_here
 from pipeline.records.digest import digest_bytes
 from pipeline.records.function import FunctionRecord
 from pipeline.records.names import check_name, nearest
-from pipeline.store import Store
-from pipeline.store.heads import append_head, current_head, list_heads
+from pipeline.store import Store, append_head, current_head, list_heads
 
 FOLDER = "functions"
 BY_VERSION = f"{FOLDER}/_versions"  # no function can be called so: names start with a letter or digit
@@ -50,10 +49,7 @@ def write_version(store: Store, record: FunctionRecord, payload: bytes) -> Funct
 
 def select_version(store: Store, record: FunctionRecord) -> None:
     """Let the name resolve to this version from now on."""
-    prefix = f"{FOLDER}/{record.name}"
-    head = current_head(store, prefix)
-    if head is None or head.get("version_id") != record.version_id:
-        append_head(store, prefix, {"version_id": record.version_id})
+    append_head(store, f"{FOLDER}/{record.name}", {"version_id": record.version_id})
 
 
 def read_by_name(store: Store, name: str) -> FunctionRecord:
@@ -89,7 +85,7 @@ def read_by_version(store: Store, version_id: str) -> FunctionRecord:
 def read_versions(store: Store, name: str) -> list[FunctionRecord]:
     """The versions of a name that were selected, newest first, each once."""
     heads = list_heads(store, f"{FOLDER}/{check_name(name, 'function')}")
-    ids = dict.fromkeys(str(head["version_id"]) for head in reversed(heads))
+    ids = dict.fromkeys(str(head.payload["version_id"]) for head in reversed(heads))
     return [read_by_version(store, version_id) for version_id in ids]
 
 

@@ -133,7 +133,9 @@ def test_a_value_that_does_not_fit_is_that_rows_error_and_the_datas_fault(
 
 
 def test_text_that_is_no_unicode_is_that_rows_error() -> None:
-    column = pa.Array.from_buffers(pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")])
+    column = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
+    )
     result = call(echo(str), value=column)
     assert result.output.to_pylist() == ["'a'", None]
     assert "cannot be read" in result.error[1].as_py()

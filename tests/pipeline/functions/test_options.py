@@ -56,9 +56,7 @@ def test_an_option_is_normalised(given: dict[str, Any], field: str, expected: ob
         ({"name": ""}, ValueError, "not allowed"),
     ],
 )
-def test_a_wrong_option_is_refused_with_its_reason(
-    given: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_a_wrong_option_is_refused_with_its_reason(given: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         FunctionOptions.of(**given)
 
@@ -73,7 +71,7 @@ def test_options_are_written_without_defaults_and_secrets_by_name_only() -> None
 
 def test_a_name_of_python_that_no_folder_may_have_is_folded() -> None:
     @function
-    def IsRight(text: str) -> bool:  # noqa: N802
+    def IsRight(text: str) -> bool:
         return True
 
     assert IsRight.name == "isright"
