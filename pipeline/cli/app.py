@@ -1,0 +1,71 @@
+"""The command line as a whole: every command by its name. Imports no command's libraries: `--help` must be quick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import pipeline
+from pipeline.cli import dataset_commands, run_commands, store_commands
+from pipeline.cli.doctor_command import doctor
+from pipeline.cli.exit_codes import guarded
+from pipeline.cli.results_command import results
+from pipeline.cli.run_command import run
+from pipeline.cli.score_command import score_files
+from pipeline.cli.scorers_command import list_scorers
+
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+app = typer.Typer(
+    name="assay",
+    help="Score datasets at scale: rows in, one committed Parquet result out.",
+    epilog="Exit status: 0 done, 1 bad input, 2 fault, 3 below --fail-under, 4 nothing scored, 130 interrupted.",
+    no_args_is_help=True,
+    context_settings=_SETTINGS,
+    rich_markup_mode=None,
+)
+datasets = typer.Typer(
+    help="Upload, list, show and read datasets.",
+    no_args_is_help=True,
+    context_settings=_SETTINGS,
+    rich_markup_mode=None,
+)
+store = typer.Typer(help="Check a store.", no_args_is_help=True, context_settings=_SETTINGS, rich_markup_mode=None)
+
+app.command("run")(run)
+app.command("score")(score_files)
+app.add_typer(datasets, name="dataset")
+app.command("runs")(run_commands.list_runs)
+app.command("show")(run_commands.show)
+app.command("results")(results)
+app.command("scorers")(list_scorers)
+app.command("cancel")(run_commands.cancel)
+app.command("resume")(run_commands.resume)
+app.command("gc")(store_commands.collect)
+app.add_typer(store, name="store")
+app.command("doctor")(doctor)
+
+datasets.command("upload")(dataset_commands.upload)
+datasets.command("list")(dataset_commands.list_datasets)
+datasets.command("show")(dataset_commands.show)
+datasets.command("read")(dataset_commands.read)
+store.command("check")(store_commands.check)
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
+) -> None:
+    """Score datasets at scale: rows in, one committed Parquet result out."""
+    if version:
+        print(f"assay {pipeline.__version__}")
+        raise typer.Exit
+
+
+def run_command_line(arguments: Sequence[str] | None) -> int:
+    """Carry out one command line and return its exit status."""
+    command = typer.main.get_command(app)
+    given = None if arguments is None else list(arguments)
+    return guarded(lambda: command.main(args=given, prog_name="assay", standalone_mode=False))

@@ -1,0 +1,131 @@
+"""Drives a run from the terminal: progress, Ctrl-C, and what is told when it ends."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.cli.exit_codes import ExitCode, tell
+from pipeline.cli.gates import Floor, judge
+from pipeline.cli.progress import ProgressDisplay
+from pipeline.cli.screen import print_facts, print_json
+from pipeline.cli.summary_view import Finished, print_finished
+from pipeline.errors import EvaluationError
+
+if TYPE_CHECKING:
+    from pipeline.evaluation import EvaluationRun
+    from pipeline.evaluation.planning import PlanPreview
+    from pipeline.evaluation.progress import OnProgress
+
+POLL_S = 0.5  # seconds between two looks at a run
+STOPPING = "stopping: rows in work are finished or given up, finished parts are kept; Ctrl-C again kills"
+
+
+class Shown(NamedTuple):
+    """How the end of a run is shown and judged."""
+
+    as_json: bool
+    quiet: bool
+    floors: Sequence[Floor]
+
+
+def follow_run(start: Callable[[OnProgress], EvaluationRun], shown: Shown, *, store: str | None = None) -> int:
+    """Start a run of a store, wait for its end, show it, and return the exit status.
+
+    Args:
+        start: starts the run, or returns one that has ended already.
+        store: what `--store` was, for the commands that are shown.
+    """
+    with ProgressDisplay(quiet=shown.quiet) as display, ctrl_c(_raise, _raise):
+        begun = start(display)
+        if begun.is_terminal and not shown.quiet:
+            tell(f"run {begun.id} of equal content is finished already; --new starts another")
+        run = _wait(begun)
+    return show_run_end(run, shown, store=store)
+
+
+def show_run_end(run: EvaluationRun, shown: Shown, *, store: str | None = None) -> int:
+    """Show how a run ended and return the exit status."""
+    from pipeline.evaluation import EvaluationRunStatus, result_files
+
+    if run.status is EvaluationRunStatus.SUCCEEDED:
+        finished = Finished.of_run(run, result_files(run), store)
+        print_finished(finished, as_json=shown.as_json)
+        return judge(finished.summary, shown.floors)
+    if shown.as_json:
+        print_json(unfinished_json(run))
+    is_canceled = run.status is not EvaluationRunStatus.FAILED
+    option = f" --store {shlex.quote(store)}" if store else ""
+    done = f" ({run.progress.rows_done:,} of {run.progress.rows:,} rows done)" if run.progress else ""
+    tell(
+        f"run {run.id} {'was interrupted' if is_canceled else 'failed'}{done}: {run.error_message or run.status.value}"
+    )
+    tell(f"go on with: assay resume {run.id}{option}")
+    return ExitCode.INTERRUPTED if is_canceled else ExitCode.FAULT
+
+
+def unfinished_json(run: EvaluationRun) -> dict[str, object]:
+    """The object of `--json` of a run without a result."""
+    return {
+        "run": run.id,
+        "status": run.status.value,
+        "rows": run.rows,
+        "failed": sum(run.progress.failures.values()) if run.progress else None,
+        "duration_s": run.duration_s,
+        "result": None,
+        "files": [],
+        "summary": None,
+        "error": run.error_message,
+    }
+
+
+def show_preview(preview: PlanPreview, *, as_json: bool) -> int:
+    """Show what a run would do."""
+    if as_json:
+        print_json(preview._asdict())
+        return ExitCode.DONE
+    calls = ", ".join(f"{count:,} of {name}" for name, count in preview.calls.items())
+    print_facts([("parts", preview.parts), ("rows", preview.rows), ("calls", calls or "none of Python functions")])
+    return ExitCode.DONE
+
+
+@contextmanager
+def ctrl_c(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, the first Ctrl-C says that it stops and calls `first`; later ones call `second`."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    pressed = 0
+
+    def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
+        nonlocal pressed
+        pressed += 1
+        if pressed == 1:
+            tell(STOPPING)
+        (first if pressed == 1 else second)()
+
+    before = signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _wait(run: EvaluationRun) -> EvaluationRun:
+    while True:
+        try:
+            return run.wait(timeout=None, poll_interval=POLL_S, raise_on_failure=False)
+        except KeyboardInterrupt:
+            run = run.refresh()
+            if not run.is_terminal:  # the signal came between two waits
+                with suppress(EvaluationError):
+                    run.cancel()
+
+
+def _raise() -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,45 @@
+"""Options that several commands share, each told once."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URL", help="Where things are kept; default: $ASSAY_STORE, else .assay here."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, nothing else.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+LimitOption = Annotated[int | None, typer.Option("--limit", "-n", metavar="N", min=1, help="Only the first N rows.")]
+EngineOption = Annotated[
+    Literal["auto", "inline", "ray"] | None,
+    typer.Option("--engine", help="auto: this process for small work, else Ray."),
+]
+RayAddressOption = Annotated[
+    str | None,
+    typer.Option("--ray-address", metavar="ADDRESS", help="A Ray cluster; default: $RAY_ADDRESS, else our own."),
+]
+WorkersOption = Annotated[int | None, typer.Option("--workers", metavar="N", min=1, help="Default: one for each CPU.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show parts, rows and calls; do nothing.")]
+NewOption = Annotated[bool, typer.Option("--new", help="Start anew, where an equal run is there already.")]
+PartitionOption = Annotated[
+    list[str] | None,
+    typer.Option("--partition-by", metavar="COLUMN", help="Cut the result into folders by this column; repeatable."),
+]
+TrustOption = Annotated[
+    list[str] | None,
+    typer.Option("--trust", metavar="STORE", help="Load functions from this store, or of this digest; repeatable."),
+]
+FailUnderOption = Annotated[
+    list[str] | None,
+    typer.Option("--fail-under", metavar="SCORER=X", help="Exit 3 where the scorer's mean is below X; repeatable."),
+]
+MaxFailuresOption = Annotated[
+    int | None, typer.Option("--max-failures", metavar="N", min=0, help="Stop when more outputs and scores failed.")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Take over a run that another process seems to drive.")]
+RunArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="An id, a unique part of its beginning or end, or `latest`.")
+]

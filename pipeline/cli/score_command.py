@@ -1,0 +1,116 @@
+"""`assay score FILE…`: answers that are there already, scored into a plain folder or as a registered run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.cli import options
+from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.cli.execution import Shown
+    from pipeline.evaluation.carry_out import RunOptions
+    from pipeline.evaluation.score_files import PreparedFolder
+
+
+def score_files(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Parquet, CSV, JSONL: paths, globs, URLs.")],
+    output_column: Annotated[
+        str, typer.Option("--output-column", metavar="COLUMN", help="Holds what is scored.")
+    ] = "output",
+    expected_column: Annotated[
+        str | None,
+        typer.Option("--expected-column", metavar="COLUMN", help="Holds what scorers of two columns compare it with."),
+    ] = None,
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scorer", "-s", metavar="SCORER[:JSON]", help="A built-in with options, or my_scorers.py:fn; repeatable."
+        ),
+    ] = None,
+    sql: Annotated[
+        list[str] | None, typer.Option("--sql", metavar="NAME=EXPR", help="A SQL scorer; repeatable.")
+    ] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", metavar="FOLDER", help="Write a plain result folder (path or URL).")
+    ] = None,
+    store: options.StoreOption = None,
+    limit: options.LimitOption = None,
+    engine: options.EngineOption = None,
+    ray_address: options.RayAddressOption = None,
+    workers: options.WorkersOption = None,
+    partition_by: options.PartitionOption = None,
+    fail_under: options.FailUnderOption = None,
+    max_failures: options.MaxFailuresOption = None,
+    new: options.NewOption = False,
+    dry_run: options.DryRunOption = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+) -> int:
+    """Score answers that are in files already.
+
+    With --to the result is a plain folder; without, a run of the store. The same command continues what was stopped.
+    """
+    from pipeline.cli.dataset_arguments import expand_paths
+    from pipeline.cli.execution import Shown, follow_run, show_preview
+    from pipeline.cli.gates import parse_floors
+    from pipeline.cli.scorer_arguments import scorer_names, scorers_from_options
+    from pipeline.evaluation import EvaluationClient
+    from pipeline.evaluation.carry_out import RunOptions
+    from pipeline.evaluation.score_files import FileScoring, prepare_folder, score_registered
+
+    if to is not None and (store is not None or new):
+        raise InputError(
+            "--to writes a plain folder that belongs to no store, so that --store and --new have no place beside it: "
+            "give another folder, or leave out --to"
+        )
+    scorers = scorers_from_options(scorer or (), sql or ())
+    shown = Shown(as_json, quiet, parse_floors(fail_under, scorer_names(scorers)))
+    scoring = FileScoring(
+        files=expand_paths(files, Path()),
+        scorers=scorers,
+        output_column=output_column,
+        expected_column=expected_column,
+        partition_by=tuple(partition_by or ()),
+        limit=limit,
+    )
+    if dry_run:
+        return show_preview(prepare_folder(scoring, "memory://assay-dry-run").preview(), as_json=as_json)
+    chosen = RunOptions(engine or "auto", ray_address, workers, max_failures)
+    if to is not None:
+        return _score_into_folder(prepare_folder(scoring, to), chosen, shown)
+    client = EvaluationClient(store)
+    return follow_run(
+        lambda on_progress: score_registered(
+            client,
+            scoring,
+            engine=chosen.engine,
+            ray_address=ray_address,
+            workers=workers,
+            max_failures=max_failures,
+            on_progress=on_progress,
+            new=new,
+        ),
+        shown,
+        store=store,
+    )
+
+
+def _score_into_folder(prepared: PreparedFolder, chosen: RunOptions, shown: Shown) -> int:
+    from dataclasses import replace
+
+    from pipeline.cli.execution import ctrl_c
+    from pipeline.cli.gates import judge
+    from pipeline.cli.progress import ProgressDisplay
+    from pipeline.cli.summary_view import Finished, print_finished
+    from pipeline.engine import StopSignal
+
+    stop = StopSignal()
+    with ProgressDisplay(quiet=shown.quiet) as display, ctrl_c(stop.stop, stop.kill):
+        outcome = prepared.carry_out(replace(chosen, on_progress=display), stop)
+    finished = Finished.of_folder(outcome, prepared.folder.where, prepared.folder.files())
+    print_finished(finished, as_json=shown.as_json)
+    return judge(outcome.summary, shown.floors)

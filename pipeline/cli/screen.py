@@ -1,0 +1,99 @@
+"""What is shown: tables and colours on a terminal, aligned plain lines elsewhere, JSON where asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TextIO
+
+Cell = str | int | float | None
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at the stream."""
+    return stream.isatty()
+
+
+def print_json(value: Any) -> None:
+    """One JSON value on stdout; what JSON has no form for, such as a date, as text."""
+    print(json.dumps(value, ensure_ascii=False, indent=2 if is_terminal(sys.stdout) else None, default=str))
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[str] = ()) -> None:
+    """A table on stdout.
+
+    Args:
+        headers: one a column.
+        rows: a cell may be None, which shows as `-`: null is not zero.
+        right: headers of the columns that are aligned right.
+    """
+    cells = [[shown(cell) for cell in row] for row in rows]
+    aligned_right = [header in set(right) for header in headers]
+    if is_terminal(sys.stdout):
+        _print_rich(headers, cells, aligned_right)
+    else:
+        _print_plain(headers, cells, aligned_right)
+
+
+def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
+    """Names and values, one pair a line; pairs without a value are left out."""
+    known = [(name, shown(value)) for name, value in facts if value not in (None, "")]
+    width = max((len(name) for name, _ in known), default=0)
+    for name, value in known:
+        print(f"{name:<{width}}  {value}")
+
+
+def shown(value: Cell) -> str:
+    """A cell as text: counts with separators, other numbers with four digits."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) >= 10_000 else f"{value:.4f}"
+    return " ".join(value.split()) if "\n" in value else value
+
+
+def shown_seconds(seconds: float | None) -> str | None:
+    """A duration for people: `0.42 s`, `12.3 s`, `4 min 05 s`, `2 h 03 min`."""
+    if seconds is None:
+        return None
+    if seconds < 60:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def shown_owners(counts: dict[str, int]) -> str:
+    """Counts by owner: `3 model, 1 judge`."""
+    return ", ".join(f"{count:,} {owner}" for owner, count in counts.items())
+
+
+def _print_plain(headers: Sequence[str], cells: list[list[str]], aligned_right: list[bool]) -> None:
+    widths = [max([len(header), *(len(row[i]) for row in cells)]) for i, header in enumerate(headers)]
+    for line in [list(headers), *cells]:
+        aligned = [_aligner(right)(cell, width) for cell, width, right in zip(line, widths, aligned_right, strict=True)]
+        print("  ".join(aligned).rstrip())
+
+
+def _aligner(right: bool) -> Callable[[str, int], str]:
+    return str.rjust if right else str.ljust
+
+
+def _print_rich(headers: Sequence[str], cells: list[list[str]], aligned_right: list[bool]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for header, right in zip(headers, aligned_right, strict=True):
+        table.add_column(header, justify="right" if right else "left", overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(cell) for cell in row))  # Text: what looks like markup in data is data
+    Console().print(table)

@@ -1,0 +1,97 @@
+"""The end of a run, for people and for programs."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline.cli.screen import Cell, print_facts, print_json, print_table, shown_owners, shown_seconds
+
+if TYPE_CHECKING:
+    from pipeline.evaluation import EvaluationRun
+    from pipeline.records.evaluation import Outcome
+    from pipeline.records.summary import Summary
+
+_COUNTS = ("n", "coverage", "mean", "low", "high", "abstained", "skipped", "failed", "outside")
+
+
+class Finished(NamedTuple):
+    """What is shown of a run that succeeded."""
+
+    run: str | None
+    """None: a plain result folder."""
+    summary: Summary
+    duration_s: float | None
+    """Reading to commit, without the engine's start; 0 where it was committed before."""
+    result: dict[str, str] | None
+    """The dataset and revision of the result; None: a plain result folder."""
+    where: str
+    files: list[str]
+    store: str | None = None
+    """What `--store` was, for the next command."""
+
+    @classmethod
+    def of_run(cls, run: EvaluationRun, files: list[str], store: str | None) -> Finished:
+        """A run of a store."""
+        assert run.summary is not None
+        ref = run.result_dataset
+        assert ref is not None
+        result = {"dataset": ref.dataset_id or "", "revision": ref.revision_id or ""}
+        return cls(run.id, run.summary, run.duration_s, result, run.where, files, store)
+
+    @classmethod
+    def of_folder(cls, outcome: Outcome, where: str, files: list[str]) -> Finished:
+        """A plain result folder."""
+        return cls(None, outcome.summary, outcome.duration_s, None, where, files)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of `--json`; `failed` counts failed outputs and failed scores together."""
+        return {
+            "run": self.run,
+            "status": "succeeded",
+            "rows": self.summary.rows,
+            "failed": self.summary.failed,
+            "duration_s": self.duration_s,
+            "result": self.result or self.where,
+            "files": self.files,
+            "summary": self.summary.model_dump(mode="json"),
+        }
+
+
+def print_finished(finished: Finished, *, as_json: bool) -> None:
+    """Show a run that succeeded; the last line is the next command to type."""
+    if as_json:
+        print_json(finished.to_json())
+        return
+    print_summary(finished.summary)
+    rows, seconds = finished.summary.rows, finished.duration_s
+    rate = f", {rows / seconds:,.0f} rows/s" if seconds else ""
+    print()
+    print_facts(
+        [
+            ("run", finished.run),
+            ("rows", f"{rows:,}" + (f" in {shown_seconds(seconds)}{rate}" if seconds else "")),
+            ("result", f"{finished.where} ({len(finished.files):,} file{'s' * (len(finished.files) != 1)})"),
+            ("next", next_command(finished)),
+        ]
+    )
+
+
+def next_command(finished: Finished) -> str:
+    """What one would look at first."""
+    place = finished.run or shlex.quote(finished.where)
+    store = f" --store {shlex.quote(finished.store)}" if finished.store else ""
+    return f"assay results {place}{store}{' --failed' if finished.summary.failed else ''}"
+
+
+def print_summary(summary: Summary) -> None:
+    """The means, each with what it rests on."""
+    rows: list[list[Cell]] = []
+    for scorer in summary.scorers:
+        counts: list[Cell] = [scorer.n, scorer.coverage, scorer.mean, scorer.lower, scorer.upper]
+        rows.append([scorer.name, *counts, scorer.abstained, scorer.skipped, scorer.failed, scorer.outside])
+    print_table(["scorer", *_COUNTS], rows, right=_COUNTS)
+    if summary.failed:
+        outputs = shown_owners(summary.output.failed_by_owner) or "none"
+        everything = shown_owners(summary.failures_by_owner)
+        print(f"\nfailed outputs: {outputs}; failed outputs and scores together: {everything}")
