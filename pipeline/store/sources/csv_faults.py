@@ -44,14 +44,16 @@ def find_open_quote(path: str, delimiter: str) -> None:
 def longest_record(path: str, delimiter: str, limit: int) -> DatasetError:
     """The error for a file with a record that is longer than `limit` bytes."""
     what = without_credentials(path)
-    line = 1
+    longest = line = 0
+    after = 1
     try:
-        for _, last, _ in records(path, delimiter):
-            line = last + 1
-    except (csv.Error, UnicodeDecodeError):
-        pass
+        for first, last, record in records(path, delimiter):
+            length, after = sum(map(len, record)), last + 1
+            longest, line = max((longest, line), (length, first))
+    except csv.Error:  # a cell that Python will not read either
+        line = after
     return DatasetError(
-        f"{what}, line {line}: a record of more than {limit >> 20} MiB begins here or below; is a quote not closed? "
+        f"{what}, line {line}: a record of more than {limit >> 20} MiB begins here; is a quote not closed? "
         "If not, store such cells in Parquet"
     )
 
