@@ -162,7 +162,7 @@ def _emits_list(function: FunctionRecord) -> bool:
 
 
 def _builtin(scorer_id: str, scorer: Any, available: Mapping[str, pa.DataType]) -> ScorerRecord:
-    FunctionOptions.of(**dict(scorer.function_options))
+    options = FunctionOptions.of(**dict(scorer.function_options))
     for name in scorer.inputs:
         if name not in available:
             raise FunctionSignatureError(
@@ -170,5 +170,10 @@ def _builtin(scorer_id: str, scorer: Any, available: Mapping[str, pa.DataType]) 
                 f"{nearest(name, available)}"
             )
     return ScorerRecord(
-        id=scorer_id, name=scorer.name, inputs=scorer.inputs, version=scorer.version, builtin=scorer.to_json()
+        id=scorer_id,
+        name=scorer.name,
+        inputs=scorer.inputs,
+        version=scorer.version,
+        builtin=scorer.to_json(),
+        function_options=options.to_json(),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipeline.engine import Event, PartDone, Started, StopSignal, WorkerSpec, execute
+from pipeline.engine import Event, PartDone, Resources, Started, StopSignal, WorkerSpec, execute
 from pipeline.errors import FailingRunError
 from pipeline.evaluation.partitions import check_partition_count
 from pipeline.evaluation.progress import OnProgress, ProgressCounter
@@ -27,6 +27,8 @@ class Job:
     """Folder below the store's root; nothing for a plain result folder."""
     plan: Plan
     work: WorkerSpec
+    resources: Resources
+    """Of one worker."""
     prepared_s: float = 0.0
     """Seconds of reading before the plan was there: the digests of files pinned in place."""
 
@@ -76,6 +78,7 @@ def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: Sto
             engine=options.engine,
             ray_address=options.ray_address,
             workers=options.workers,
+            resources=job.resources,
             on_event=watch.on_event,
             stop=stop,
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
+from pipeline.engine import Resources
+from pipeline.errors import InputError
 from pipeline.evaluation.attach import output_type
 from pipeline.evaluation.carry_out import Job
 from pipeline.evaluation.planning import make_plan
@@ -43,7 +46,36 @@ class Prepared:
             result_schema=self.plan.pins["result_schema"],
             functions=self.functions,
         )
-        return Job(store, prefix, self.plan, work, prepared_s)
+        return Job(store, prefix, self.plan, work, self.resources(), prepared_s)
+
+    def resources(self) -> Resources:
+        """What one worker asks of a cluster: the most that any of its functions asks for."""
+        asked = [material.record.options for material in self.functions.values()]
+        asked += [scorer.function_options for scorer in self.record.scorers]
+        environments = [options["runtime_env"] for options in asked if options.get("runtime_env")]
+        return Resources(
+            num_cpus=max([1.0, *(options["num_cpus"] for options in asked if "num_cpus" in options)]),
+            num_gpus=max([0.0, *(options.get("num_gpus", 0.0) for options in asked)]),
+            memory=max((options["memory"] for options in asked if "memory" in options), default=None),
+            runtime_env=merged_environment(environments),
+        )
+
+
+def merged_environment(environments: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The runtime environment that serves all functions of a worker; None where none asks for one.
+
+    Raises:
+        InputError: two ask for different things under one key.
+    """
+    merged: dict[str, Any] = {}
+    for environment in environments:
+        for key, value in environment.items():
+            if merged.setdefault(key, value) != value:
+                raise InputError(
+                    f"two functions ask for different {key!r} in runtime_env ({merged[key]!r} and {value!r}); "
+                    "they run in one worker, so give both the same"
+                )
+    return merged or None
 
 
 def prepare(

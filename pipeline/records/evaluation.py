@@ -40,6 +40,8 @@ class ScorerRecord(Record):
     function_version_id: Sha256 | None = None
     builtin: dict[str, Any] | None = None
     """`{builtin, name, inputs, options}` from which a built-in is made again."""
+    function_options: dict[str, Any] = {}
+    """What a built-in was asked for beside its own options, such as resources; checked when it was defined."""
     sql_expression: str | None = None
     emits_list: bool = False
     """Whether it returns a list of results a row."""

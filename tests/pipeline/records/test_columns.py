@@ -36,7 +36,7 @@ def test_names_that_are_one_after_folding_or_in_a_path_are_refused():
 
 
 def test_a_dataset_column_that_a_scorer_would_write_is_refused():
-    with pytest.raises(InputError, match='"tone_value" is a column that scorer \'tone\' writes'):
+    with pytest.raises(InputError, match="\"tone_value\" is a column that scorer 'tone' writes"):
         check_collisions(["tone_value"], [scorer("tone")])
 
 
@@ -46,9 +46,7 @@ def test_a_scorer_called_output_would_write_the_error_of_the_output():
 
 
 def test_a_sql_scorer_has_its_value_alone():
-    schema = result_schema(
-        pa.schema([("q", pa.string())]), pa.string(), [scorer("s", sql_expression="1"), scorer("f")]
-    )
+    schema = result_schema(pa.schema([("q", pa.string())]), pa.string(), [scorer("s", sql_expression="1"), scorer("f")])
     assert schema.names == [
         "q", "output", "output_error", "s_value", "f_value", "f_error", "f_metadata",
         "__assay_row_id", "__assay_owner", "__assay_scorer_owner",
