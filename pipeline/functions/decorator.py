@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Callable, Mapping
 from typing import Any, overload
 
@@ -30,17 +28,11 @@ def function(
         FunctionSignatureError: a missing annotation, or one without column type.
     """
     if func is not None:
-        return _decorated(func, options, sys._getframe(1))
-
-    def decorate(func: Callable[..., Any]) -> RemoteFunction:
-        return _decorated(func, options, sys._getframe(1))
-
-    return decorate
+        return _decorated(func, options)
+    return lambda func: _decorated(func, options)
 
 
-def _decorated(func: Callable[..., Any], options: Mapping[str, Any], frame: types.FrameType) -> RemoteFunction:
+def _decorated(func: Callable[..., Any], options: Mapping[str, Any]) -> RemoteFunction:
     handle = RemoteFunction(func, **options)
     handle.is_decorated = True
-    # The locals of an enclosing function are where text annotations of a nested one may be defined.
-    handle.look_up_names_in({} if frame.f_locals is frame.f_globals else dict(frame.f_locals))
     return handle

@@ -111,12 +111,15 @@ class Describer:
             name: self._globals(method) if _is_named(cls, method) else self.describe(method)
             for name, method in sorted(methods.items())
         }
-        source = class_source(cls) or [
-            {name: code_digest(method.__code__) for name, method in sorted(methods.items())},
-            {n: self.describe(v) for n, v in sorted(vars(cls).items()) if n not in methods and not n.startswith("__")},
-        ]
+        source = class_source(cls) or {
+            name: self.describe(member)
+            for name, member in sorted(vars(cls).items())
+            if name not in methods and not name.startswith("__")
+        }
+        # Also where there is a source: it may have been edited after the class was loaded.
+        code = {name: code_digest(method.__code__) for name, method in sorted(methods.items())}
         hints = {name: self.describe(hint) for name, hint in sorted(getattr(cls, "__annotations__", {}).items())}
-        return ["class", cls.__name__, source, list(map(self.describe, cls.__bases__)), inner, hints]
+        return ["class", cls.__name__, source, code, list(map(self.describe, cls.__bases__)), inner, hints]
 
     def _annotation(self, value: Any) -> list[Any] | None:
         if get_origin(value) is None:

@@ -35,7 +35,6 @@ def load_function_file(path: str | os.PathLike[str], name: str) -> RemoteFunctio
     if isinstance(found, types.FunctionType):
         handle = RemoteFunction(found)
         handle.is_decorated = True
-        handle.look_up_names_in({})
         return handle
     shown = os.fspath(path)
     if found is None:

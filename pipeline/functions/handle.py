@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import inspect
 import os
+import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -57,13 +58,14 @@ class RemoteFunction:
         self._record: FunctionRecord | None = None
         self._store: Store | None = None
         self._signature: Signature | None = None
-        self._namespace: Mapping[str, Any] = {}
+        self._namespace: Mapping[str, Any] = _locals_of_caller()
+        self._try_annotations()
 
     @classmethod
     def _attached(cls, record: FunctionRecord, store: Store) -> Self:
         handle = cls.__new__(cls)
         handle.name, handle.is_async, handle.is_decorated = record.name, record.is_async, False
-        handle.options = FunctionOptions()
+        handle.options = FunctionOptions.from_json(record.options)
         handle.__wrapped__, handle.__name__, handle.__doc__ = None, record.name, record.doc
         handle._record, handle._store, handle._signature, handle._namespace = record, store, None, {}
         return handle
@@ -135,12 +137,8 @@ class RemoteFunction:
             self._namespace = {}
         return self._signature
 
-    def look_up_names_in(self, namespace: Mapping[str, Any]) -> None:
-        """Read the annotations, text ones with the help of the namespace of the definition.
-
-        A name that is not defined yet is looked up again when the function is used.
-        """
-        self._namespace = namespace
+    def _try_annotations(self) -> None:
+        """Read the annotations now; a name in them that is not defined yet is looked up again when it is needed."""
         try:
             _ = self.signature
         except FunctionSignatureError as error:
@@ -209,3 +207,13 @@ class RemoteFunction:
             cloudpickle=cloudpickle.__version__,
         )
         return record, payload
+
+
+def _locals_of_caller() -> dict[str, Any]:
+    """The names of the enclosing function in which a function is made; its text annotations may use them."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(
+        __package__ or "pipeline.functions"
+    ):
+        frame = frame.f_back
+    return {} if frame is None or frame.f_locals is frame.f_globals else dict(frame.f_locals)

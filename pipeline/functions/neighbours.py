@@ -32,10 +32,7 @@ def is_neighbour(module: types.ModuleType | None, home: str = "") -> bool:
 
 def is_neighbour_file(path: str | None) -> bool:
     """Whether a file is Python source outside of everything that is installed."""
-    if not path or not path.endswith(".py"):
-        return False
-    real = os.path.realpath(path)
-    return not any(real.startswith(folder) for folder in _installed_folders())
+    return bool(path) and str(path).endswith(".py") and not _is_installed(str(path))
 
 
 def module_of(value: object) -> types.ModuleType | None:
@@ -52,15 +49,20 @@ def neighbour_source(name: str) -> tuple[str, bool] | None:
         return None
     path = spec.origin if spec else getattr(module, "__file__", None)
     if name.partition(".")[0] in (*OWN_PACKAGES, "__main__") or not is_neighbour_file(path):
-        if spec and spec.origin is None and spec.submodule_search_locations:
-            return "", True  # a folder without __init__.py; its modules are asked for by themselves
-        return None
+        folders = spec.submodule_search_locations if spec and spec.origin is None else None
+        is_own_folder = folders and not any(_is_installed(folder) for folder in folders)
+        return ("", True) if is_own_folder else None  # a folder without __init__.py holds no source of its own
     return Path(str(path)).read_text(encoding="utf-8"), Path(str(path)).name == "__init__.py"
 
 
 def _is_made_up(module: types.ModuleType) -> bool:
     """A module that a notebook or `exec` made: nothing on disk, nothing frozen, nothing built in."""
     return getattr(module, "__file__", None) is None and getattr(module, "__spec__", None) is None
+
+
+@cache
+def _is_installed(path: str) -> bool:
+    return os.path.realpath(path).startswith(_installed_folders())
 
 
 @cache

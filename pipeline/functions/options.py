@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import json
 import math
@@ -75,6 +76,21 @@ class FunctionOptions:
             if value not in (None, 0, (), {}):
                 found[entry.name] = _plain(value)
         return found
+
+    @classmethod
+    def from_json(cls, written: Mapping[str, Any]) -> Self:
+        """The options that `to_json` wrote, for show; exception classes that are not built in are left out."""
+        given = dict(written)
+        if "retries" in given:
+            names = [name.removeprefix("builtins.") for name in given["retries"]["retry_on"]]
+            kinds = tuple(getattr(builtins, name) for name in names if hasattr(builtins, name))
+            given["retries"] = RetryPolicy(**{**given["retries"], "retry_on": kinds})
+        for option, policy in (("rate_limit", RateLimitPolicy), ("concurrency", ConcurrencyPolicy)):
+            if option in given:
+                given[option] = policy(**given[option])
+        env = {name: Secret(v["secret"]) if isinstance(v, dict) else v for name, v in given.pop("env", {}).items()}
+        secrets = tuple(map(Secret, given.pop("secrets", ())))
+        return cls(**given, env=env, secrets=secrets)
 
     def deciding(self) -> dict[str, Any]:
         """The part of `to_json` that belongs to the version."""

@@ -6,6 +6,7 @@ import importlib
 import io
 import pickle
 import sys
+import threading
 import types
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from pipeline.functions.failures import describe_error
 from pipeline.functions.neighbours import is_neighbour
 from pipeline.functions.options import FunctionOptions
 from pipeline.functions.references import references
-from pipeline.functions.signature import Signature
+from pipeline.functions.signature import Signature, closed_over
 from pipeline.functions.version import python_minor
 from pipeline.records.digest import digest_bytes
 from pipeline.records.function import FunctionRecord
@@ -108,9 +109,17 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
         return super().reducer_override(value)
 
 
+_registry_lock = threading.RLock()  # cloudpickle has one registry for the whole process
+
+
 @contextmanager
 def _by_value(home: str) -> Iterator[None]:
     """Functions and classes of neighbours are pickled by value while this is open."""
+    with _registry_lock:
+        yield from _registered(home)
+
+
+def _registered(home: str) -> Iterator[None]:
     before = cloudpickle.list_registry_pickle_by_value()
     loaded = [module for name, module in list(sys.modules.items()) if isinstance(module, types.ModuleType) and name]
     added = [m for m in loaded if m.__name__ not in before and m.__name__ in sys.modules and is_neighbour(m, home)]
@@ -127,9 +136,7 @@ def _culprit(function: types.FunctionType, home: str) -> str | None:
     """The first global or closed-over name whose value cannot be pickled."""
     names = sorted({path[0] for path in references(function.__code__).names})
     values = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        values[name] = cell.cell_contents
-    for name, value in values.items():
+    for name, value in {**values, **closed_over(function)}.items():
         try:
             with _by_value(home):
                 _Pickler(io.BytesIO(), pickle.DEFAULT_PROTOCOL).dump(value)

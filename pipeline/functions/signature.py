@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -77,7 +79,7 @@ def check_annotations(function: Callable[..., Any]) -> None:
         raise FunctionSignatureError(f"{name}() has no return annotation; write -> str, -> float or what it returns")
 
 
-def read_signature(function: Callable[..., Any], names: Mapping[str, Any], *, is_batch: bool) -> Signature:
+def read_signature(function: types.FunctionType, names: Mapping[str, Any], *, is_batch: bool) -> Signature:
     """Read a function's annotations.
 
     Args:
@@ -86,7 +88,7 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any], *, is
     Raises:
         FunctionSignatureError: an annotation that cannot be resolved, or has no column type.
     """
-    known = {**names, **inspect.getclosurevars(function).nonlocals} if inspect.isfunction(function) else dict(names)
+    known = {**names, **closed_over(function)}
     try:
         hints = typing.get_type_hints(function, localns=known or None, include_extras=True)
     except NameError as error:
@@ -106,6 +108,15 @@ def read_signature(function: Callable[..., Any], names: Mapping[str, Any], *, is
         return Signature(tuple(slots), returned_of(hints["return"], known, is_batch=is_batch))
     except FunctionSignatureError as error:
         raise FunctionSignatureError(f"the result of {function.__name__}(): {error}") from None
+
+
+def closed_over(function: types.FunctionType) -> dict[str, Any]:
+    """The names of enclosing functions that a function uses, as far as they have a value yet."""
+    values = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # such as its own name, while it is being decorated
+            values[name] = cell.cell_contents
+    return values
 
 
 def _slot(parameter: inspect.Parameter, hint: Any, names: Mapping[str, Any], *, is_batch: bool) -> Slot:

@@ -130,6 +130,7 @@ def test_a_record_survives_being_written(store: Store) -> None:
 
     record = deploy_for(store, f)
     assert FunctionRecord.from_bytes(record.to_bytes()) == record
+    assert RemoteFunction.from_name("f", store).options == f.options
     assert missing_secrets(record, {}) == ["KEY"]
     assert missing_secrets(record, {"KEY": "x"}) == []
 
@@ -204,7 +205,7 @@ def write_neighbours(folder: Path) -> None:
     (folder / "my_package").mkdir(parents=True)
     files = {
         "my_prompts.py": "import threading\nLOCK = threading.Lock()\nPREFIX = '>'\n",
-        "my_rules.py": "class Rule:\n    def __init__(self, n):\n        self.mark = '!' * n\ndef shout(x): return x.upper()\n",
+        "my_rules.py": "class Rule:\n  def __init__(self, n):\n    self.mark = n * '!'\ndef shout(x):\n return x.upper()",
         "my_lazy.py": "from my_lazy_too import END\n",
         "my_lazy_too.py": "END = '.'\n",
         "my_package/__init__.py": "",
@@ -255,6 +256,81 @@ def test_a_function_of_a_notebook_cell_travels(store: Store) -> None:
     caller = FunctionCaller(FunctionMaterial(record, payload, record.payload_sha256))
     assert caller.call(pa.table({"message": ["a"]})).output.to_pylist() == ["a"]
     assert record.source == ""
+
+
+KINDS = """
+from __future__ import annotations
+import dataclasses, enum, re, sys
+from typing import NamedTuple, TypedDict
+from pydantic import BaseModel, Field, field_validator
+from pipeline.functions import function
+
+class Kind(enum.Enum):
+    A = "a"
+
+class Inner(BaseModel):
+    kind: Kind = Kind.A
+    size: int = Field(ge=0)
+
+    @field_validator("size")
+    @classmethod
+    def check(cls, value: int) -> int:
+        return value + OFFSET
+
+OFFSET = 1
+
+class Message(TypedDict):
+    role: str
+
+class Pair(NamedTuple):
+    left: int
+
+@dataclasses.dataclass(frozen=True)
+class Everything:
+    inner: Inner
+    message: Message
+    pair: Pair
+    words: list[str]
+
+@function
+def triage(message: str, kind: Kind = Kind.A, given: Message | None = None) -> Everything:
+    return Everything(Inner(size=1), Message(role=kind.value), Pair(2), re.findall("[a-z]+", message))
+
+print(triage.deploy(sys.argv[1]).version_id)
+"""
+
+
+def test_classes_of_a_script_travel_with_its_function(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "my_kinds.py").write_text(KINDS)
+    root = Path(__file__).parents[3]
+
+    def run(*command: str) -> str:
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        done = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    version_id = run(str(tmp_path / "my_kinds.py"), store.url)
+    material = load_function(store, version_id, trusted={version_id})
+    (tmp_path / "material.pkl").write_bytes(pickle.dumps(material))
+    assert "{'inner': {'kind': 'a', 'size': 2}, 'message': {'role': 'a'}, 'pair': {'left': 2}, 'words': ['b']}" in run(
+        "-c", LOAD, str(tmp_path / "material.pkl")
+    )
+
+
+def test_a_function_may_call_itself_and_another_decorated_one(store: Store) -> None:
+    @function
+    def mark(message: str) -> str:
+        return message + "!"
+
+    @function
+    def repeat(message: str) -> str:
+        return mark(message) if len(message) > 2 else repeat(message + message)
+
+    record = deploy_for(store, repeat)
+    payload = store.read(payload_key("repeat", record.version_id))
+    caller = FunctionCaller(FunctionMaterial(record, payload, record.payload_sha256))
+    assert caller.call(pa.table({"message": ["a"]})).output.to_pylist() == ["aaaa!"]
 
 
 def test_what_cannot_be_pickled_is_named(store: Store) -> None:
