@@ -17,6 +17,7 @@ from pipeline.errors import (
 
 _LIBRARIES = ("botocore", "aiobotocore", "aiohttp", "azure", "gcsfs", "google", "requests", "urllib3")
 _ASK_AGAIN = frozenset({408, 409, 425, 429})
+NO_BUCKET = "the bucket or container does not exist; create it, or correct the store's URL"
 _NO_ACCESS = "no access; check the credentials and the permissions of the bucket or folder"
 _ERRNO: dict[int, tuple[type[StoreError], str]] = {
     errno.ENOSPC: (UnavailableError, "the disk is full; free some space, then run the same command again"),
@@ -38,7 +39,7 @@ def translate(error: Exception, where: str, key: str | None) -> Exception:
     """
     if isinstance(error, AssayError):
         return error
-    if _is_missing_bucket(error):
+    if is_missing_bucket(error):
         return DeniedError(
             f"{where}: the bucket or container does not exist; create it, or correct the store's URL", key
         )
@@ -98,7 +99,8 @@ def http_status(error: BaseException) -> int | None:
     return None
 
 
-def _is_missing_bucket(error: Exception) -> bool:
+def is_missing_bucket(error: Exception) -> bool:
+    """Whether the client says that the bucket or container itself is not there."""
     names = ("NoSuchBucket", "ContainerNotFound", "bucket does not exist", "container does not exist")
     return any(
         name in str(getattr(link, "response", "")) + str(getattr(link, "error_code", "")) + str(link)

@@ -3,18 +3,19 @@
 # ruff: noqa: D102 - the methods are told in `backend.Backend`
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import fsspec
 
-from pipeline.errors import InputError
+from pipeline.errors import DeniedError, InputError
 from pipeline.store.backend import ObjectInfo
-from pipeline.store.faults import http_status
+from pipeline.store.faults import NO_BUCKET, http_status, is_missing_bucket
 from pipeline.store.location import Location, redact, split_url, without_credentials
 
 _CLIENTS = {
@@ -54,19 +55,21 @@ class ObjectBackend:
 
     def put_if_absent(self, key: str, data: bytes) -> None:
         one_put = {"chunksize": _ONE_PUT} if self._location.scheme in ("s3", "gs") else {}
-        self._fs.pipe_file(self._path(key), data, mode="create", **one_put)
+        with self._naming_the_bucket(key):
+            self._fs.pipe_file(self._path(key), data, mode="create", **one_put)
 
     def put(self, key: str, data: bytes | Path, *, durable: bool) -> None:  # noqa: ARG002 - object stores always are
-        if isinstance(data, bytes):
-            self._fs.pipe_file(self._path(key), data)
-        else:
-            self._fs.put_file(str(data), self._path(key))
+        with self._naming_the_bucket(key):
+            if isinstance(data, bytes):
+                self._fs.pipe_file(self._path(key), data)
+            else:
+                self._fs.put_file(str(data), self._path(key))
 
     def size(self, key: str) -> int | None:
         try:
             info = self._fs.info(self._path(key))
         except FileNotFoundError as error:
-            if "bucket" in str(error) or "container" in str(error):
+            if is_missing_bucket(error):
                 raise
             return None
         return int(info["size"]) if info["type"] == "file" else None
@@ -78,7 +81,7 @@ class ObjectBackend:
         try:
             found = self._fs.find(base.rstrip("/"), detail=True)
         except FileNotFoundError as error:
-            if "bucket" in str(error) or "container" in str(error):
+            if is_missing_bucket(error):
                 raise
             return []
         root = self._path("").strip("/")
@@ -103,6 +106,14 @@ class ObjectBackend:
 
     def local_path(self, key: str) -> Path | None:  # noqa: ARG002 - the protocol's signature
         return None
+
+    @contextlib.contextmanager
+    def _naming_the_bucket(self, key: str) -> Iterator[None]:
+        """Nothing but the bucket can be missing where an object is written; gcsfs does not say so."""
+        try:
+            yield
+        except FileNotFoundError:
+            raise DeniedError(f"{self._location.display}/{key}: {NO_BUCKET}", key) from None
 
     @property
     def _whole(self) -> dict[str, Any]:
