@@ -8,11 +8,14 @@ import pyarrow as pa
 
 from pipeline.errors import DatasetError
 from pipeline.store.sources.column_types import check_given
-from pipeline.store.sources.csv_faults import line_of_row
-from pipeline.store.sources.csv_text import BLOCK_BYTES, CsvText, RecordTooLongError, read_header
+from pipeline.store.sources.csv_faults import line_of_row, longest_record
+from pipeline.store.sources.csv_text import CsvText, RecordTooLongError, read_header
 from pipeline.store.sources.csv_types import ColumnTyping, convert, first_refused, types_of
 from pipeline.store.sources.source import Source, SourceOptions, Span
 from pipeline.store.sources.storable import storable_schema
+
+BLOCK_BYTES = (4 << 20, 64 << 20, 512 << 20)
+"""Bytes parsed at once: the first that holds the longest record. A record beyond the last is refused."""
 
 
 def open_csv(path: str, span: Span, options: SourceOptions) -> Source:
@@ -49,7 +52,7 @@ def _find_types(text: CsvText, span: Span, given: Mapping[str, pa.DataType]) -> 
         except RecordTooLongError:
             continue
         return block_bytes, types_of(typings, given)
-    raise text.too_long()
+    raise longest_record(text.path, text.delimiter, BLOCK_BYTES[-1])
 
 
 def _convert_block(batch: pa.RecordBatch, schema: pa.Schema, text: CsvText, first_row: int) -> pa.Table:

@@ -18,12 +18,10 @@ import pyarrow.csv as pa_csv
 from pipeline.errors import DatasetError
 from pipeline.store.location import without_credentials
 from pipeline.store.open_url import open_input
-from pipeline.store.sources.csv_faults import explain, find_blank_line, find_open_quote, long_cells, longest_record
+from pipeline.store.sources.csv_faults import explain, find_blank_line, find_open_quote, long_cells
 from pipeline.store.sources.storable import check_names
 
 NULLS = ["", "NULL", "null"]
-BLOCK_BYTES = (4 << 20, 64 << 20, 512 << 20)
-"""Bytes parsed at once: the first that holds the longest record. A record beyond the last is refused."""
 
 
 class CsvText(NamedTuple):
@@ -71,10 +69,6 @@ class CsvText(NamedTuple):
         # The parser ends an open quote with the file, whose last line end is then inside the cell.
         if last is not None and last.endswith(("\n", "\r")):
             find_open_quote(self.path, self.delimiter)
-
-    def too_long(self) -> DatasetError:
-        """The error for a record that does not fit into the largest block."""
-        return longest_record(self.path, self.delimiter, BLOCK_BYTES[-1])
 
     def _settings(self, block_bytes: int) -> tuple[Any, Any, Any]:
         return (

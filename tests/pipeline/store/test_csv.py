@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import DatasetError, InputError
-from pipeline.store.sources import SourceOptions, csv_text, open_source
+from pipeline.store.sources import SourceOptions, csv_file, open_source
 from pipeline.store.sources.column_types import parse_column_types
 
 
@@ -64,7 +64,7 @@ def test_nan_is_a_number(tmp_path):
 
 
 def test_a_type_is_decided_by_all_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "BLOCK_BYTES", (1000, 4000))
+    monkeypatch.setattr(csv_file, "BLOCK_BYTES", (1000, 4000))
     table = read(write(tmp_path, "x\n" + "1\n" * 5000 + "late\n"))
     assert table.schema.field("x").type == pa.string()
     assert table["x"].to_pylist() == ["1"] * 5000 + ["late"]
@@ -153,13 +153,13 @@ def test_a_file_that_is_no_csv_is_refused_with_its_line(tmp_path, content, messa
 
 
 def test_cells_larger_than_a_block_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "BLOCK_BYTES", (1000, 100_000))
+    monkeypatch.setattr(csv_file, "BLOCK_BYTES", (1000, 100_000))
     table = read(write(tmp_path, "a,b\n1," + "x" * 50_000 + '\n2,"' + "y\n" * 20_000 + '"\n'))
     assert [len(cell) for cell in table["b"].to_pylist()] == [50_000, 40_000]
 
 
 def test_a_record_beyond_the_largest_block_is_refused_with_its_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "BLOCK_BYTES", (1000, 1 << 20))
+    monkeypatch.setattr(csv_file, "BLOCK_BYTES", (1000, 1 << 20))
     with pytest.raises(DatasetError, match="line 3: a record of more than 1 MiB"):
         read(write(tmp_path, f"a,b\n1,2\n3,{'x' * (4 << 20)}\n4,5\n"))
 
@@ -178,7 +178,7 @@ def test_what_is_written_as_csv_is_read_back(tmp_path_factory, rows, block):
     csv.writer(text, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *rows])
     path = write(tmp_path_factory.mktemp("csv"), text.getvalue())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_text, "BLOCK_BYTES", (block, 1 << 20))
+        patch.setattr(csv_file, "BLOCK_BYTES", (block, 1 << 20))
         table = read(path, {"a": "string", "b": "string"})
     expected = [tuple(None if cell in ("", "NULL", "null") else cell for cell in row) for row in rows]
     assert [tuple(row.values()) for row in table.to_pylist()] == expected
