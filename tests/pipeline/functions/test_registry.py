@@ -205,7 +205,10 @@ def write_neighbours(folder: Path) -> None:
     (folder / "my_package").mkdir(parents=True)
     files = {
         "my_prompts.py": "import threading\nLOCK = threading.Lock()\nPREFIX = '>'\n",
-        "my_rules.py": "class Rule:\n  def __init__(self, n):\n    self.mark = n * '!'\ndef shout(x):\n return x.upper()",
+        "my_rules.py": (
+            "class Rule:\n    def __init__(self, n):\n        self.mark = '!' * n\n\n"
+            "def shout(x):\n    return x.upper()\n"
+        ),
         "my_lazy.py": "from my_lazy_too import END\n",
         "my_lazy_too.py": "END = '.'\n",
         "my_package/__init__.py": "",
