@@ -9,9 +9,10 @@ from pathlib import Path
 CONFIGS = Path(__file__).resolve().parent
 STORE = Path("demo-results").resolve()
 ROWS = CONFIGS / "reasoning" / "rows.parquet"
-READ = """import duckdb; print(duckdb.read_parquet("{files}", hive_partitioning=True).aggregate(
-    "family, count(*) AS rows, count(output_error) AS failed, round(avg(exact_value), 3) AS exact, "
-    "round(avg(same_number_value), 3) AS same_number", "family").order("exact, family"))"""
+READ = (
+    'import duckdb; print(duckdb.read_parquet("{files}", hive_partitioning=True).aggregate("family, count(*) AS rows, '
+    'count(output_error) AS failed, avg(exact_value) AS exact, avg(same_number_value) AS same_number").order("exact"))'
+)
 
 
 def step(title: str, *command: str) -> None:
@@ -22,8 +23,13 @@ def step(title: str, *command: str) -> None:
 
 def run_config(title: str, config: Path) -> None:
     """A new run of a config, also where one is finished already."""
-    assay = str(Path(sys.executable).with_name("assay"))
-    step(title, assay, "run", os.path.relpath(config), "--store", os.path.relpath(STORE), "--new")
+    assay = shown(Path(sys.executable).with_name("assay"))
+    step(title, assay, "run", shown(config), "--store", shown(STORE), "--new")
+
+
+def shown(path: str | Path) -> str:
+    """A path as one would type it here."""
+    return os.path.relpath(path)
 
 
 def newest_result() -> str:
@@ -37,11 +43,15 @@ def main() -> None:
     """The three steps; the exit status is that of the first that fails."""
     run_config("four rows, one task, four scorers", CONFIGS / "quick_start" / "quick_start.yaml")
     if not ROWS.exists():
-        step("rows of twenty families of reasoning-gym", sys.executable, str(CONFIGS / "reasoning" / "make_rows.py"))
+        step(
+            "rows of twenty families of reasoning-gym",
+            shown(sys.executable),
+            shown(CONFIGS / "reasoning" / "make_rows.py"),
+        )
     run_config("20,000 rows on a local Ray", CONFIGS / "reasoning" / "reasoning.yaml")
     folder = newest_result()
-    print(f"\nThe result lies in {folder}")
-    step("read by DuckDB alone", sys.executable, "-c", READ.format(files=f"{folder}/data/**/*.parquet"))
+    print(f"\nThe result lies in {folder}: only this folder, no assay, is needed to read it.")
+    step("read by DuckDB alone", shown(sys.executable), "-c", READ.format(files=f"{shown(folder)}/data/**/*.parquet"))
 
 
 if __name__ == "__main__":

@@ -103,9 +103,13 @@ def count_bits(question: str) -> str:
 
 
 def count_primes(question: str) -> str:
-    """Numbers without a divisor up to their square root."""
+    """A sieve up to the larger number."""
     first, last = integers(question)
-    return str(sum(n > 1 and all(n % d for d in range(2, math.isqrt(n) + 1)) for n in range(first, last + 1)))
+    is_prime = bytearray([0, 0]) + bytearray([1]) * (last - 1)
+    for number in range(2, math.isqrt(last) + 1):
+        if is_prime[number]:
+            is_prime[number * number :: number] = bytes(len(range(number * number, last + 1, number)))
+    return str(sum(is_prime[first:]))
 
 
 def decimal_chain_sum(question: str) -> str:
