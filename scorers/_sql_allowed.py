@@ -11,9 +11,9 @@ FUNCTION_GROUPS: dict[str, tuple[str, ...]] = {
     "text": (
         "ascii", "char_length", "character_length", "chr", "concat", "concat_ws", "contains", "ends_with", "instr",
         "lcase", "left", "len", "length", "length_grapheme", "lower", "ltrim", "md5", "nfc_normalize", "ord",
-        "position", "prefix", "replace", "reverse", "right", "rtrim", "sha256", "split", "split_part",
-        "starts_with", "str_split", "string_split", "string_to_array", "strip_accents", "strlen", "strpos", "substr", "substring", "suffix",
-        "translate", "trim", "ucase", "unicode", "upper",
+        "position", "prefix", "replace", "reverse", "right", "rtrim", "sha256", "split", "split_part", "starts_with",
+        "str_split", "string_split", "string_to_array", "strip_accents", "strlen", "strpos", "substr", "substring",
+        "suffix", "translate", "trim", "ucase", "unicode", "upper",
     ),
     "patterns": (
         "regexp_escape", "regexp_extract", "regexp_extract_all", "regexp_full_match", "regexp_matches",
@@ -118,6 +118,27 @@ REFUSED_CLASSES: dict[str, str] = {
     "WINDOW": "a window function (OVER)",
     "TYPE": "a type as a value",
 }
+
+# Why a function that people reach for is not on the list.
+REASONS: dict[str, tuple[str, ...]] = {
+    "only one expression is allowed, and here are several or none": ("row",),
+    "a row is scored without the others; for a list there is list_sum, list_avg, len and the like": (
+        "any_value", "avg", "count", "count_star", "first", "last", "list", "max", "mean", "median", "min", "mode",
+        "string_agg", "stddev", "sum", "unnest",
+    ),
+    "a score must come out the same tomorrow": (
+        "age", "current_date", "current_timestamp", "gen_random_uuid", "get_current_timestamp", "nextval", "now",
+        "random", "today", "uuid",
+    ),
+    "it makes large values out of small ones": (
+        "factorial", "format", "generate_series", "list_resize", "lpad", "printf", "range", "repeat", "rpad",
+    ),
+    "a score sees its row alone, no settings, variables, files or other tables": (
+        "current_database", "current_schema", "current_setting", "current_user", "duckdb_settings", "getenv",
+        "getvariable", "glob", "query", "query_table", "read_blob", "read_csv", "read_json", "read_parquet",
+        "read_text", "version", "write_log",
+    ),
+}  # fmt: skip
 
 
 def as_markdown() -> str:

@@ -102,35 +102,46 @@ class _Session:
         self._admitted: dict[tuple[str, tuple[str, ...]], Admitted] = {}
 
     def answer(self, header: Header, payload: pa.Buffer) -> tuple[Header, pa.Buffer | bytes]:
-        """Carry out one request: `{"op", "expressions", "cpu_s"}` and a table."""
+        """Carry out one request: `{"op": "check", "expression"}` and a schema, or `{"op": "evaluate", "expressions"}`
+        and a table."""
+        names: list[str] = []
         try:
+            if header["op"] == "check":
+                schema = pa.ipc.read_schema(payload)
+                names = schema.names
+                return {"columns": self._check(header["expression"], schema)}, b""
             rows = unpack(payload)
             names = rows.column_names
-            rows = rows.rename_columns([column_name(i) for i in range(len(names))])
-            if header["op"] == "check":
-                (expression,) = header["expressions"]
-                return {"columns": self._check(expression, rows, names)}, b""
-            return {"ok": True}, pack(self._evaluate(header["expressions"], rows, names))
+            return {}, pack(self._evaluate(header["expressions"], rows))
         except Exception as error:  # noqa: BLE001 (the border of the process)
-            return {"error": _message(error, names)}, b""
+            return {"error": _message(error, names), "refused": isinstance(error, ValueError)}, b""
 
-    def _check(self, expression: str, empty: pa.Table, names: list[str]) -> tuple[str, ...]:
+    def _check(self, expression: str, schema: pa.Schema) -> tuple[str, ...]:
+        names = schema.names
         admitted = self._admit(expression, names)
         # Only what the expression reads: a column of a type that DuckDB does not know is no concern of the others.
-        self._register(empty.select([column_name(names.index(name)) for name in admitted.columns]))
+        read = pa.schema([(column_name(names.index(name)), schema.field(name).type) for name in admitted.columns])
+        try:
+            self._register(read.empty_table())
+        except Exception as error:
+            kinds = ", ".join(f"{name!r} ({schema.field(name).type})" for name in admitted.columns)
+            raise ValueError(f"SQL cannot hold the type of a column that it reads, {kinds}; convert it") from error
         ((_, found, *_),) = self._connection.execute(f"DESCRIBE SELECT {admitted.sql} AS v FROM {TABLE}").fetchall()
         if found.split("(")[0] not in NUMERIC_TYPES or found.endswith("]"):
             raise ValueError(f"yields {found}, a number is needed: {_as_number(found)}")
-        # On no rows it fails only where it would on each, such as a pattern that does not compile; it also shows
-        # whether a constant part of it is too large.
-        self._connection.sql(f"SELECT {admitted.sql} AS v, {_guarded(admitted)} AS s FROM {TABLE}").to_arrow_table()
+        # On no rows it fails only where it would on each, such as a pattern that does not compile.
+        self._connection.sql(f"SELECT {admitted.sql} AS v FROM {TABLE}").to_arrow_table()
+        # On a row of nulls, guarded, only what needs too much time or memory without any data can fail.
+        self._register(pa.table([pa.nulls(1, kind) for kind in read.types], schema=read))
+        self._connection.sql(f"SELECT {_guarded(admitted)} AS s FROM {TABLE}").to_arrow_table()
         return admitted.columns
 
-    def _evaluate(self, expressions: list[str], rows: pa.Table, names: list[str]) -> pa.Table:
-        admitted = [self._admit(expression, names) for expression in expressions]
-        self._register(rows)
+    def _evaluate(self, expressions: list[str], rows: pa.Table) -> pa.Table:
+        admitted = [self._admit(expression, rows.column_names) for expression in expressions]
+        self._register(rows.rename_columns([column_name(i) for i in range(rows.num_columns)]))
         items = ", ".join(f"{_guarded(each)} AS s{i}" for i, each in enumerate(admitted))
         table: pa.Table = self._connection.sql(f"SELECT {items} FROM {TABLE}").to_arrow_table()
+        self._connection.unregister(TABLE)  # else the rows stay in memory while the next ones arrive
         return table
 
     def _admit(self, expression: str, names: list[str]) -> Admitted:
@@ -140,9 +151,8 @@ class _Session:
         return self._admitted[key]
 
     def _register(self, rows: pa.Table) -> None:
-        # DuckDB cannot scan a table without columns.
-        rows = rows if rows.num_columns else pa.table({"__none__": pa.nulls(rows.num_rows)})
-        self._connection.register(TABLE, rows)
+        # DuckDB cannot scan a table without columns. Only the check meets one: the parent never sends one.
+        self._connection.register(TABLE, rows if rows.num_columns else pa.table({"__none__": pa.nulls(1)}))
 
 
 def _guarded(admitted: Admitted) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import NamedTuple
@@ -17,8 +16,9 @@ from scorers._sql_wire import Header, pack, unpack
 from scorers.base import VALUE_TYPE
 
 CALL_BYTES = 64 << 20  # of Arrow data in one request; the child holds it once, within its 2 GiB
-SHORT_SHARE = 1 / 12  # of the deadline: the least that a piece of a lost part gets; a single row gets all of it
+SHORT_SHARE = 1 / 60  # of the deadline: the least that a piece of a lost part gets; a single row gets all of it
 LOST_FACTOR = 10  # deadlines that one expression may lose on one part before the rest of its rows is given up
+RESTART_S = 0.5  # CPU: what a child that ended by itself costs
 
 
 class Evaluated(NamedTuple):
@@ -101,15 +101,17 @@ class SqlEvaluator:
         return self._checked[1]
 
     def _check_one(self, name: str, schema: pa.Schema) -> tuple[str, ...]:
-        request = {"op": "check", "expressions": [self._expressions[name]]}
+        request = {"op": "check", "expression": self._expressions[name]}
         try:
-            answer, _ = self._ask(request, pack(_empty(schema)), cpu_s=self._deadline_s)
+            answer, _ = self._ask(request, schema.remove_metadata().serialize(), cpu_s=self._deadline_s)
         except LostError:
             limits = f"{self._deadline_s:g} s or 2 GiB"
             raise ValueError(
                 f"SQL scorer {name!r}: its constant part alone takes more than {limits}; make it smaller"
             ) from None
         if "error" in answer:
+            if not answer["refused"]:
+                self._drop()  # some errors of DuckDB's leave a database that is of no more use
             raise ValueError(f"SQL scorer {name!r}: {answer['error']}")
         return tuple(answer["columns"])
 
@@ -128,11 +130,11 @@ class SqlEvaluator:
         suspect_end = 0  # end of the smallest lost piece in which no single row was found to blame
         while done < rows.num_rows and lost_s < LOST_FACTOR * self._deadline_s:
             piece = rows.slice(done, min(size, rows.num_rows - done))
-            started = time.monotonic()
+            cpu_s = self._allowance(piece.num_rows, rows.num_rows)
             try:
-                results += self._call(piece, [name], cpu_s=self._allowance(piece.num_rows, rows.num_rows))
-            except LostError:
-                lost_s += time.monotonic() - started
+                results += self._call(piece, [name], cpu_s=cpu_s)
+            except LostError as error:
+                lost_s += cpu_s if error.is_overdue else RESTART_S  # not the clock: a busy machine changes no result
                 if piece.num_rows > 1:
                     size, suspect_end = piece.num_rows // 2, done + piece.num_rows
                     continue
@@ -151,7 +153,7 @@ class SqlEvaluator:
     def _allowance(self, n_rows: int, n_all: int) -> float:
         if n_rows in (1, n_all):
             return self._deadline_s
-        return self._deadline_s * min(1.0, max(SHORT_SHARE, 2 * n_rows / n_all))
+        return self._deadline_s * max(SHORT_SHARE, n_rows / n_all)
 
     def _call(self, rows: pa.Table, names: Sequence[str], *, cpu_s: float) -> list[Evaluated]:
         request = {"op": "evaluate", "expressions": [self._expressions[name] for name in names]}
@@ -173,10 +175,6 @@ class SqlEvaluator:
         if self._process is not None:
             self._process.close()
             self._process = None
-
-
-def _empty(schema: pa.Schema) -> pa.Table:
-    return pa.schema([field.remove_metadata() for field in schema]).empty_table()
 
 
 def _pieces(rows: pa.Table, columns: Sequence[str]) -> list[pa.Table]:

@@ -16,6 +16,7 @@ from scorers._sql_allowed import (
     FUNCTIONS,
     NODE_TYPES,
     OPERATOR_FUNCTIONS,
+    REASONS,
     REFUSED_CLASSES,
 )
 
@@ -194,6 +195,8 @@ class _Walk:
 
 
 def _resolve(name: str, columns: Sequence[str]) -> str:
+    if columns.count(name) > 1:
+        raise ValueError(f"there are {columns.count(name)} columns called {name!r}; rename all but one")
     if name in columns:
         return name
     alike = [column for column in columns if column.casefold() == name.casefold()]
@@ -241,9 +244,7 @@ def _call_parts(node: _Node) -> Iterable[_Node]:
             f"{'.'.join(node['qualified_name']['path'])}() is not allowed; write {name}(x), without a prefix"
         )
     if name not in FUNCTIONS and name not in OPERATOR_FUNCTIONS:
-        close = difflib.get_close_matches(name, FUNCTIONS, n=2)
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise ValueError(f"function {name} is not allowed in a SQL scorer{hint} (allowed: scorers/SQL.md)")
+        raise ValueError(f"function {name} is not allowed in a SQL scorer{_why(name)} (allowed: scorers/SQL.md)")
     changed = [key for key, plain in _FUNCTION_PLAIN.items() if node[key] != plain]
     if changed or node["order_bys"]["orders"]:
         raise ValueError(f"{name} with {', '.join(changed or ['ORDER BY']).upper()} is not allowed in a SQL scorer")
@@ -251,6 +252,14 @@ def _call_parts(node: _Node) -> Iterable[_Node]:
         if argument["name"]:
             raise ValueError(f"an argument name ({argument['name']!r}) is not allowed in a SQL scorer")
         yield argument["expression"]
+
+
+def _why(name: str) -> str:
+    for reason, names in REASONS.items():
+        if name in names:
+            return f": {reason}"
+    close = difflib.get_close_matches(name, FUNCTIONS, n=2)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
 
 
 def _arrow_parts(node: _Node) -> Iterable[_Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -17,7 +18,9 @@ import pyarrow as pa
 from scorers._sql_wire import Header, receive, send
 
 START_TIMEOUT_S = 120.0  # imports take 0.5 s; a machine that starts many workers at once takes its time
-CLOCK_FACTOR = 3.0  # the child ends itself by CPU time; the clock is there for a child that does not even run
+# The kernel ends the child by CPU time, so that a busy machine changes no result; the clock is for one that hangs.
+CLOCK_FACTOR = 10.0
+LEAST_CLOCK_S = 60.0
 
 # Run with -I -S: no user site, no sitecustomize, no current directory; just the folders named, ours first.
 _BOOT = "import sys; sys.path += sys.argv[1:]; from scorers._sql_child import main; main()"
@@ -35,6 +38,11 @@ _ENVIRONMENT = {
 
 class LostError(Exception):
     """The child ended without an answer: overdue, out of memory or crashed. Another one has to be started."""
+
+    def __init__(self, message: str = "", *, is_overdue: bool = False) -> None:
+        super().__init__(message)
+        self.is_overdue = is_overdue
+        """It was ended, by the kernel for its CPU time or by the clock; it did not end by itself."""
 
 
 class SqlProcess:
@@ -68,7 +76,7 @@ class SqlProcess:
         """
         if not self._has_started:
             self._start()
-        return self._exchange(header | {"cpu_s": cpu_s}, payload, timeout_s=CLOCK_FACTOR * cpu_s)
+        return self._exchange(header | {"cpu_s": cpu_s}, payload, timeout_s=max(CLOCK_FACTOR * cpu_s, LEAST_CLOCK_S))
 
     def close(self) -> None:
         """End the child and wait for its end. May be called twice."""
@@ -99,7 +107,9 @@ class SqlProcess:
             return receive(cast(BinaryIO, self._process.stdout))
         except (OSError, EOFError, ValueError) as error:
             self.close()
-            raise LostError(f"it ended with status {self._process.returncode}") from error
+            status = self._process.returncode
+            is_overdue = status in (-signal.SIGPROF, -signal.SIGKILL)
+            raise LostError(f"it ended with status {status}", is_overdue=is_overdue) from error
         except BaseException:
             self.close()  # interrupted: what the pipes hold is no longer known
             raise
