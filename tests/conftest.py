@@ -15,6 +15,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from hypothesis import settings
+
+# A loaded machine is slow, and slowness is not what the tests are about.
+settings.register_profile("assay", deadline=None)
+settings.load_profile("assay")
 
 
 class S3Server(NamedTuple):

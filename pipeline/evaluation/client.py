@@ -189,6 +189,8 @@ class EvaluationClient:
             PlanMismatchError: what it would do has changed, such as the version of pyarrow.
         """
         run = self._catalog.run(_given("run id", run_id))
+        if not force:
+            refuse_live_run(self._catalog, run.id)
         record = self._catalog.evaluation(run.evaluation_id)
         limit = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
         prepared = self._prepare(record, limit, trust)

@@ -103,6 +103,6 @@ def _pins(record: EvaluationRecord, schema: pa.Schema) -> dict[str, Any]:
             {"name": scorer.name, "version": scorer.version, "inputs": list(scorer.inputs)} for scorer in record.scorers
         ],
         "partition_by": list(record.partition_by),
-        "result_schema": encode_schema(schema),
+        "written_schema": encode_schema(schema),
         "writer": f"pyarrow {pa.__version__}",
     }

@@ -43,7 +43,7 @@ class Prepared:
             plan_sha256=self.plan.sha256,
             revision=self.revision,
             record=self.record,
-            result_schema=self.plan.pins["result_schema"],
+            result_schema=self.plan.pins["written_schema"],
             functions=self.functions,
         )
         return Job(store, prefix, self.plan, work, self.resources(), prepared_s)

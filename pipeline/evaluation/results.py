@@ -69,7 +69,7 @@ class ResultFolder:
         files = [file for receipt in manifest.receipts for file in receipt.files]
         return Revision(
             dataset=dataset,
-            arrow_schema=self.plan().pins["result_schema"],
+            arrow_schema=self.plan().pins["written_schema"],
             parts=tuple(
                 PartFile(path=self.key(file.path), rows=file.rows, bytes=file.bytes, sha256=file.sha256)
                 for file in files

@@ -29,6 +29,8 @@ class RunThread:
         self._catalog, self._evaluation, self._run, self._job, self._options = catalog, evaluation, run, job, options
         self._counter = ProgressCounter(job.plan)
         self._thread = threading.Thread(target=self._drive, name=f"assay-run-{run.id}", daemon=False)
+        # An event, not Thread.join: a Ctrl-C during join makes Python 3.11 take a live thread for a dead one.
+        self._ended = threading.Event()
         self.stop = StopSignal()
         self.error: BaseException | None = None
         """What ended the attempt; None while it goes on and where it succeeded."""
@@ -42,8 +44,7 @@ class RunThread:
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait; False where the time is over first."""
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
+        return self._ended.wait(timeout)
 
     def stop_and_join(self) -> None:
         """Stop and wait for the end; Ctrl-C meanwhile kills the workers."""
@@ -57,7 +58,7 @@ class RunThread:
     @property
     def is_alive(self) -> bool:
         """Whether the attempt goes on."""
-        return self._thread.is_alive()
+        return not self._ended.is_set()
 
     @property
     def progress(self) -> RunProgress:
@@ -74,8 +75,11 @@ class RunThread:
         except BaseException as error:  # noqa: BLE001 - a thread's border: the error goes to whoever waits
             self.error = self.error or error
         finally:
-            if self._options.on_progress:
-                self._options.on_progress(self._counter.now())
+            try:
+                if self._options.on_progress:
+                    self._options.on_progress(self._counter.now())
+            finally:
+                self._ended.set()
 
     def _attempt(self) -> tuple[EvaluationRunStatus, str | None]:
         try:
