@@ -52,17 +52,12 @@ class Contains(Builtin):
         """Every reference as one needle; an empty one wants nothing."""
         found = pl.select(pl.lit(candidate).str.contains(pl.lit(needle), literal=True)).to_series()
         wanted = needle != ""
-        quoted = json_strings(needle)
+        quoted = pl.when(wanted).then(json_strings(needle)).otherwise(pl.lit(""))  # an empty needle is found
+        before = pl.when(found).then(pl.lit('{"matched":[')).otherwise(pl.lit('{"matched":[],"missing":['))
+        after = pl.when(found).then(pl.lit('],"missing":[]}')).otherwise(pl.lit("]}"))
         frame = pl.select(
             pl.when(wanted).then(found.cast(pl.Float64)).otherwise(self._share(0, 0)).alias("value"),
-            pl.format(
-                "{}{}{}{}{}",
-                pl.lit('{"matched":['),
-                pl.when(wanted & found).then(quoted).otherwise(pl.lit("")),
-                pl.lit('],"missing":['),
-                pl.when(wanted & ~found).then(quoted).otherwise(pl.lit("")),
-                pl.lit("]}"),
-            ).alias("metadata"),
+            pl.concat_str(before, quoted, after).alias("metadata"),
         )
         return frame["value"], frame["metadata"]
 
