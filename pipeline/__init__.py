@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.errors import EvaluationNotFoundError as EvaluationNotFoundError
     from pipeline.errors import EvaluationRunFailedError as EvaluationRunFailedError
     from pipeline.errors import ExistsError as ExistsError
+    from pipeline.errors import FailingRunError as FailingRunError
     from pipeline.errors import FunctionBuildError as FunctionBuildError
     from pipeline.errors import FunctionError as FunctionError
     from pipeline.errors import FunctionSignatureError as FunctionSignatureError
@@ -56,9 +57,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "pipeline.errors": (
         "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
-        "EvaluationRunFailedError ExistsError FunctionBuildError FunctionError FunctionSignatureError InputError "
-        "InterruptedRunError MissingError PlanMismatchError RetryError StoreError UnavailableError UnsafeStoreError "
-        "UntrustedFunctionError"
+        "EvaluationRunFailedError ExistsError FailingRunError FunctionBuildError FunctionError "
+        "FunctionSignatureError InputError InterruptedRunError MissingError PlanMismatchError RetryError "
+        "StoreError UnavailableError UnsafeStoreError UntrustedFunctionError"
     ),
     "pipeline.evaluation": (
         "Evaluation EvaluationClient EvaluationRun EvaluationRunStatus EvaluationScorer EvaluationSuite Scores "

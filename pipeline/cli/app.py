@@ -54,14 +54,19 @@ datasets.command("read")(dataset_commands.read)
 store.command("check")(store_commands.check)
 
 
-@app.callback()
-def root(
-    version: Annotated[bool, typer.Option("--version", help="Show the version.", is_eager=True)] = False,
-) -> None:
-    """Score datasets at scale: rows in, one committed Parquet result out."""
-    if version:
+def _show_version(asked: bool) -> None:
+    if asked:
         print(f"assay {pipeline.__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Score datasets at scale: rows in, one committed Parquet result out."""
 
 
 def run_command_line(arguments: Sequence[str] | None) -> int:

@@ -92,5 +92,5 @@ def named_reference(store: Store, text: str) -> DatasetRevisionRef:
     found = [ref for key, ref in refs.items() if wanted and key is not None and key.startswith(wanted)]
     if len(found) != 1:
         state = f"{len(found)} revisions" if found else "no revision"
-        raise InputError(f"{state} of dataset {name!r} start with {wanted!r}; `assay dataset show {name}` lists them")
+        raise InputError(f"{text!r} stands for {state} of dataset {name!r}; `assay dataset show {name}` lists them")
     return found[0]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.cli import options
-from pipeline.cli.row_output import FormatOption, OutputOption
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
@@ -110,8 +109,8 @@ def read(
     dataset: DatasetArgument,
     store: options.StoreOption = None,
     limit: options.LimitOption = None,
-    form: FormatOption = "table",
-    output: OutputOption = None,
+    form: options.FormatOption = "table",
+    output: options.OutputOption = None,
 ) -> int:
     """Print a dataset's rows."""
     from pipeline.cli.dataset_arguments import named_reference

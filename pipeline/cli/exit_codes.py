@@ -30,7 +30,8 @@ class ExitCode(IntEnum):
     """Stopped by the user, and resumable."""
 
 
-_FAULTS = (errors.StoreError, errors.EngineError, errors.EvaluationRunFailedError)
+_HELP = "Usage:"  # what typer raises as an error where a command was left out
+_FAULTS = (errors.StoreError, errors.EngineError, errors.FailingRunError, errors.EvaluationRunFailedError)
 _OURS = tuple(str(Path(__file__).resolve().parents[level] / name) for level, name in ((1, ""), (2, "scorers")))
 
 
@@ -44,14 +45,24 @@ def guarded(command: Callable[[], object]) -> int:
         tell("interrupted")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever reads, such as `head`, has had enough. Python would complain once more when it closes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.DONE
+        return _had_enough()
+    except SystemExit as end:  # typer's own way to end, also where the pipe broke inside a command
+        return _had_enough() if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0)
     except Exception as error:  # noqa: BLE001 - the border of the program
         if os.environ.get(DEBUG_VARIABLE):
             traceback.print_exc()
-        tell(message_of(error))
+        message = message_of(error)
+        if message.startswith(_HELP):
+            print(message, file=sys.stderr)
+        else:
+            tell(message)
         return status_of(error)
+
+
+def _had_enough() -> int:
+    """Whoever reads, such as `head`, has gone; Python would complain once more when it closes stdout."""
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
+    return ExitCode.DONE
 
 
 def status_of(error: BaseException) -> ExitCode:
@@ -89,7 +100,9 @@ def _is_usage(error: BaseException) -> bool:
 def _usage_message(error: BaseException) -> str:
     message: str = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
-    return f"{message} Try '{context.command_path} --help'." if context is not None else message
+    if context is None or message.startswith(_HELP):
+        return message
+    return f"{message.rstrip('.')}. Try '{context.command_path} --help'."
 
 
 def _is_raised_by_us(error: BaseException) -> bool:

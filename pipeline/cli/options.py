@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -42,4 +43,9 @@ MaxFailuresOption = Annotated[
 ForceOption = Annotated[bool, typer.Option("--force", help="Take over a run that another process seems to drive.")]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="An id, a unique part of its beginning or end, or `latest`.")
+]
+RowFormat = Literal["table", "csv", "jsonl", "parquet"]
+FormatOption = Annotated[RowFormat, typer.Option("--format", help="Form of the rows; a table is for eyes.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the rows there instead of stdout.")
 ]

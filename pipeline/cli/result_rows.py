@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scorers._sql import SqlEvaluator
 
 _WHERE = "where"
+_AS_SCORER = f"SQL scorer {_WHERE!r}"
 
 
 class RowFilter(NamedTuple):
@@ -50,7 +51,7 @@ def result_rows(folder: ResultFolder, wanted: RowFilter, *, for_eyes: bool) -> I
         raise InputError("--below needs --scorer: the scorer whose scores are compared")
     if wanted.scorer is not None and wanted.scorer not in names:
         raise InputError(f"the result has no scorer {wanted.scorer!r}{nearest(wanted.scorer, names)}")
-    with ExitStack() as stack:
+    with ExitStack() as stack, _told_as_where():
         evaluator = stack.enter_context(_evaluator(wanted.where)) if wanted.where is not None else None
         for table in folder.tables():
             kept = _filtered(table, wanted, evaluator)
@@ -87,11 +88,20 @@ def _evaluator(where: str) -> SqlEvaluator:
 def _evaluated(table: pa.Table, evaluator: SqlEvaluator) -> pa.Array:
     """1.0 where the expression is true; columns of the runtime are not to be seen."""
     names = [name for name in table.schema.names if not name.startswith(columns.INTERNAL_PREFIX)]
-    try:
-        values, _ = evaluator.evaluate(table.select(names))
-    except ValueError as error:
-        raise InputError(str(error).replace(f"SQL scorer {_WHERE!r}", "--where")) from None
+    values, _ = evaluator.evaluate(table.select(names))
     return values[_WHERE]
+
+
+@contextmanager
+def _told_as_where() -> Iterator[None]:
+    """What a SQL scorer says of its expression, said of `--where`."""
+    try:
+        yield
+    except ValueError as error:
+        message = str(error)
+        if not message.startswith(_AS_SCORER):
+            raise
+        raise InputError(message.replace(_AS_SCORER, "--where", 1)) from None
 
 
 def _without(table: pa.Table, wanted: RowFilter, names: Sequence[str]) -> pa.Table:

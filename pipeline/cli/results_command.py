@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pipeline.cli import options
-from pipeline.cli.row_output import FormatOption, OutputOption
 
 if TYPE_CHECKING:
     from pipeline.evaluation.results import ResultFolder
@@ -35,8 +34,8 @@ def results(
     files: Annotated[
         bool, typer.Option("--files", help="Print the paths of the result's files, nothing else.")
     ] = False,
-    form: FormatOption = "table",
-    output: OutputOption = None,
+    form: options.FormatOption = "table",
+    output: options.OutputOption = None,
     store: options.StoreOption = None,
     as_json: options.JsonOption = False,
 ) -> int:

@@ -7,21 +7,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
+from typing import IO, TYPE_CHECKING, Any
 
-import typer
-
+from pipeline.cli.options import RowFormat
 from pipeline.cli.screen import Cell, is_terminal, print_table
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RowFormat = Literal["table", "csv", "jsonl", "parquet"]
-FormatOption = Annotated[RowFormat, typer.Option("--format", help="Form of the rows; a table is for eyes.")]
-OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the rows there instead of stdout.")
-]
 MAX_CELL = 60  # characters of a cell in a table; the other forms are whole
 N_IN_TABLE = 20  # rows in a table unless --limit says more
 

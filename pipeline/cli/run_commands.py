@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.cli import options
+from pipeline.errors import EvaluationNotFoundError
 
 if TYPE_CHECKING:
     from pipeline.evaluation import Evaluation, EvaluationRun
@@ -27,6 +28,10 @@ def list_runs(
     from pipeline.evaluation import EvaluationClient
 
     client = EvaluationClient(store)
+    if evaluation is not None:
+        client.get(evaluation)
+    if suite is not None and suite not in [found.id for found in client.list_suites()]:
+        raise EvaluationNotFoundError(f"no suite {suite!r} in the store {client.store.display}")
     runs = list(client.list_runs(evaluation_id=evaluation, suite_id=suite, limit=limit))
     names = {key: client.get(key).name for key in {run.evaluation_id for run in runs}}
     if as_json:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli import options
-from pipeline.errors import InputError
+from pipeline.errors import FunctionSignatureError, InputError
 
 if TYPE_CHECKING:
     from pipeline.cli.execution import Shown
     from pipeline.evaluation.carry_out import RunOptions
-    from pipeline.evaluation.score_files import PreparedFolder
+    from pipeline.evaluation.score_files import FileScoring, PreparedFolder
 
 
 def score_files(
@@ -55,12 +57,11 @@ def score_files(
     With --to the result is a plain folder; without, a run of the store. The same command continues what was stopped.
     """
     from pipeline.cli.dataset_arguments import expand_paths
-    from pipeline.cli.execution import Shown, follow_run, show_preview
+    from pipeline.cli.execution import Shown, show_preview
     from pipeline.cli.gates import parse_floors
     from pipeline.cli.scorer_arguments import scorer_names, scorers_from_options
-    from pipeline.evaluation import EvaluationClient
     from pipeline.evaluation.carry_out import RunOptions
-    from pipeline.evaluation.score_files import FileScoring, prepare_folder, score_registered
+    from pipeline.evaluation.score_files import FileScoring, prepare_folder
 
     if to is not None and (store is not None or new):
         raise InputError(
@@ -77,20 +78,40 @@ def score_files(
         partition_by=tuple(partition_by or ()),
         limit=limit,
     )
-    if dry_run:
-        return show_preview(prepare_folder(scoring, "memory://assay-dry-run").preview(), as_json=as_json)
     chosen = RunOptions(engine or "auto", ray_address, workers, max_failures)
-    if to is not None:
-        return _score_into_folder(prepare_folder(scoring, to), chosen, shown)
+    with _told_of_expected_column(expected_column):
+        if dry_run:
+            return show_preview(prepare_folder(scoring, "memory://assay-dry-run").preview(), as_json=as_json)
+        if to is not None:
+            return _score_into_folder(prepare_folder(scoring, to), chosen, shown)
+        return _score_into_store(store, scoring, chosen, shown, new=new)
+
+
+@contextmanager
+def _told_of_expected_column(given: str | None) -> Iterator[None]:
+    """Where a scorer looks for a column `expected` in vain, say how to name another."""
+    try:
+        yield
+    except FunctionSignatureError as error:
+        if given is None and "'expected'" in str(error):
+            raise InputError(f"{error}; name the column with --expected-column") from error
+        raise
+
+
+def _score_into_store(store: str | None, scoring: FileScoring, chosen: RunOptions, shown: Shown, *, new: bool) -> int:
+    from pipeline.cli.execution import follow_run
+    from pipeline.evaluation import EvaluationClient
+    from pipeline.evaluation.score_files import score_registered
+
     client = EvaluationClient(store)
     return follow_run(
         lambda on_progress: score_registered(
             client,
             scoring,
             engine=chosen.engine,
-            ray_address=ray_address,
-            workers=workers,
-            max_failures=max_failures,
+            ray_address=chosen.ray_address,
+            workers=chosen.workers,
+            max_failures=chosen.max_failures,
             on_progress=on_progress,
             new=new,
         ),

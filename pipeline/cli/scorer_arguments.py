@@ -118,7 +118,7 @@ def _sql(text: str) -> NamedScorer:
 
     name, separator, expression = text.partition("=")
     if not separator or not name.strip() or not expression.strip():
-        raise InputError(f"--sql {text!r} is not NAME=EXPRESSION, as in --sql 'short=length(output) < 80'")
+        raise InputError(f"""--sql {text!r} is not NAME=EXPRESSION, as in --sql 'size=length("output")'""")
     return NamedScorer(sql(name, expression), f"--sql {name}", "--sql 'NAME=…'")
 
 
