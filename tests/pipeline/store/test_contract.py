@@ -18,7 +18,7 @@ def store(request, tmp_path):
 
 
 def test_every_store_keeps_the_whole_contract(store):
-    results = check_store(store, large_bytes=160 << 20 if store.url.startswith("s3") else 16 << 20)
+    results = check_store(store, large_bytes=128 << 20 if store.url.startswith("s3") else 16 << 20)
     assert [result for result in results if not result.passed] == []
     assert len(results) == 18
     assert store.list() == []
