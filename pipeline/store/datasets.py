@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.errors import InputError
 from pipeline.records.dataset import DatasetRevisionRef, PartFile, Revision, encode_schema
 from pipeline.records.names import check_name
+from pipeline.store.faults import translate
 from pipeline.store.heads import HeadEntry, list_heads
 from pipeline.store.parquet import write_parquet
 from pipeline.store.pinned import pin_files
@@ -90,6 +92,8 @@ class DatasetClient:
         checked = _check_upload(name, part_size_bytes, on_progress, delimiter)
         store = self._within(timeout)
         progress = Progress(on_progress)
+        if pin and column_types:
+            raise InputError("column_types is for CSV, JSON Lines and rows; pinned Parquet has types of its own")
         if pin:
             revision = pin_files(_paths_to_pin(data), checked, progress)
         else:
@@ -187,10 +191,15 @@ def _store_rows(store: Store, name: str, source: Source) -> Revision:
 
 def _store_parts(store: Store, name: str, source: Source, local: Path) -> Iterator[PartFile]:
     for table in cut_parts(source.tables()):
-        written = write_parquet(table, local)
+        try:
+            written = write_parquet(table, local)
+        except OSError as error:
+            raise translate(error, f"the temporary folder {local.parent.parent}", None) from None
         key = f"datasets/{name}/data/{written.sha256}.parquet"
         store.put(key, local)
         local.unlink()
+        del table
+        pa.default_memory_pool().release_unused()  # else the allocator keeps several parts' worth
         yield PartFile(path=key, rows=written.rows, bytes=written.bytes, sha256=written.sha256)
 
 

@@ -13,7 +13,7 @@ from pipeline.errors import DatasetError
 from pipeline.store.location import without_credentials
 from pipeline.store.open_url import open_input
 
-_LONGEST_CELL = 512 << 20  # characters; Python's own limit is 128 KiB
+_LONGEST_CELL = 128 << 20  # characters, as many as the parser's largest block; Python's own limit is 128 KiB
 _END = "\0end of the file\0"
 
 
@@ -124,7 +124,7 @@ def _refuse_open_quote(what: str, line: int) -> NoReturn:
 
 @contextlib.contextmanager
 def long_cells() -> Iterator[None]:
-    """Let the csv module read cells of up to 512 MiB; its limit is global, so it is put back as it was."""
+    """Let the csv module read cells of up to 128 MiB; its limit is global, so it is put back as it was."""
     before = csv.field_size_limit(_LONGEST_CELL)
     try:
         yield

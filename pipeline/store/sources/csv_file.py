@@ -14,7 +14,7 @@ from pipeline.store.sources.csv_types import ColumnTyping, convert, first_refuse
 from pipeline.store.sources.source import Source, SourceOptions, Span
 from pipeline.store.sources.storable import storable_schema
 
-BLOCK_BYTES = (4 << 20, 64 << 20, 512 << 20)
+BLOCK_BYTES = (4 << 20, 128 << 20)
 """Bytes parsed at once: the first that holds the longest record. A record beyond the last is refused."""
 
 

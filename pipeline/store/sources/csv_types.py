@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 
 _INTEGER = r"^[ \t]*-?[0-9]+[ \t]*$"
 _NUMBER = r"(?i)^[ \t]*-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*$"
-_TRUE = pa.array(["true", "True", "TRUE"])
-_BOOLEAN = pa.array(["true", "True", "TRUE", "false", "False", "FALSE"])
+_TRUE = ("true", "True", "TRUE")
+_FALSE = ("false", "False", "FALSE")
 
 
 class ColumnTyping:
@@ -38,7 +38,7 @@ class ColumnTyping:
         if len(cells) == 0:
             return
         self._seen = True
-        self._boolean = self._boolean and _all(pc.is_in(cells, value_set=_BOOLEAN))
+        self._boolean = self._boolean and _all(_is_one_of(cells, _TRUE + _FALSE))
         self._integer = self._integer and _all(pc.match_substring_regex(cells, _INTEGER)) and _fits_int64(cells)
         if not self._integer:
             self._number = self._number and _all(pc.match_substring_regex(cells, _NUMBER))
@@ -60,8 +60,8 @@ def convert(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     Raises:
         pa.ArrowInvalid, pa.ArrowNotImplementedError: a cell is no such value, or text cannot become that type.
     """
-    if pa.types.is_boolean(kind) and _all(pc.is_in(cells.drop_null(), value_set=_BOOLEAN)):
-        return pc.if_else(cells.is_null(), pa.scalar(None, pa.bool_()), pc.is_in(cells, value_set=_TRUE))
+    if pa.types.is_boolean(kind) and _all(_is_one_of(cells.drop_null(), _TRUE + _FALSE)):
+        return pc.if_else(cells.is_null(), pa.scalar(None, pa.bool_()), _is_one_of(cells, _TRUE))
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)):
         cells = pc.utf8_trim(cells, characters=" \t")
     return cells.cast(kind)
@@ -79,6 +79,10 @@ def first_refused(cells: pa.Array, kind: pa.DataType) -> int:
 def types_of(typings: Mapping[str, ColumnTyping], given: Mapping[str, pa.DataType]) -> pa.Schema:
     """The schema: given types, else found ones."""
     return pa.schema([(name, given.get(name) or typing.decide()) for name, typing in typings.items()])
+
+
+def _is_one_of(cells: pa.Array, words: tuple[str, ...]) -> pa.Array:
+    return pc.is_in(cells, value_set=pa.array(words))
 
 
 def _all(flags: pa.Array) -> bool:

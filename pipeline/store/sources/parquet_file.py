@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from pipeline.errors import CorruptError, DatasetError, InputError
 from pipeline.store.location import split_url, without_credentials
@@ -26,24 +27,20 @@ def open_parquet_source(path: str, span: Span, options: SourceOptions) -> Source
     what = without_credentials(path)
     if options.column_types:
         raise InputError(f"{what}: column_types is for CSV, JSON Lines and rows; Parquet has types of its own")
-    try:
-        file = open_parquet(parquet_file(path), what)
+    # Opened again for its rows: thousands of files cannot all be open at once.
+    with _open(path, what) as file:
         schema = storable_schema(file.schema_arrow, what)
-    except InputError as error:
-        raise DatasetError(str(error)) from None
 
     def tables() -> Iterator[pa.Table]:
-        n_rows = done = 0
-        try:
-            n_rows = file.metadata.num_rows
-            for table in iterate_parquet(file, what, batch_rows=rows_per_table(file.metadata)):
-                yield conform(table, schema, what)
-                done += table.num_rows
-                span.reach(done / n_rows)
-        except CorruptError as error:
-            raise DatasetError(str(error)) from None
-        finally:
-            file.close(force=True)
+        done = 0
+        with _open(path, what) as file:
+            try:
+                for table in iterate_parquet(file, what, batch_rows=rows_per_table(file.metadata)):
+                    yield conform(table, schema, what)
+                    done += table.num_rows
+                    span.reach(done / file.metadata.num_rows)
+            except CorruptError as error:
+                raise DatasetError(str(error)) from None
 
     return Source(schema, tables, "parquet", what)
 
@@ -52,3 +49,10 @@ def parquet_file(path: str) -> BinaryIO | Path:
     """What pyarrow reads best: the path of a local file, else a seekable reader."""
     scheme, rest = split_url(path)
     return Path(rest).expanduser() if scheme == "file" else open_input(path)
+
+
+def _open(path: str, what: str) -> pq.ParquetFile:
+    try:
+        return open_parquet(parquet_file(path), what)
+    except InputError as error:
+        raise DatasetError(str(error)) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import subprocess
@@ -18,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import CorruptError, DatasetError, MissingError
+from pipeline.errors import CorruptError, DatasetError, MissingError, UnavailableError
 from pipeline.records.dataset import DatasetRevisionRef
 from pipeline.store import DatasetClient, Store, register_revision, resolve_revision
 from pipeline.store.heads import append_head, current_head, list_heads
@@ -157,6 +158,7 @@ def test_a_result_of_a_run_is_read_in_the_order_of_its_rows(client):
         ("d", {"on_progress": 3}, TypeError, "on_progress is not callable"),
         ("d", {"delimiter": ",,"}, ValueError, "delimiter is ',,'"),
         ("d", {"delimiter": '"'}, ValueError, "delimiter is"),
+        ("d", {"pin": True, "column_types": {"n": "int"}}, ValueError, "pinned Parquet has types of its own"),
         ("d", {"pin": True}, TypeError, "only Parquet files can be pinned"),
     ],
 )
@@ -170,6 +172,16 @@ def test_wrong_arguments_are_refused_before_any_work(client, name, options, erro
 def test_a_read_needs_a_positive_time(client, timeout):
     with pytest.raises(ValueError, match="timeout is"):
         client.read("x", timeout=timeout)
+
+
+def test_a_full_disk_is_told_and_nothing_is_registered(client, monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pipeline.store.datasets.write_parquet", full)
+    with pytest.raises(UnavailableError, match="the disk is full; free some space"):
+        client.upload("d", ROWS)
+    assert client.list() == []
 
 
 def test_data_that_is_refused_leaves_nothing_behind(client, tmp_path):
@@ -355,22 +367,24 @@ def test_inputs_may_be_urls(client):
 
 
 STREAM = """
-    import resource, sys
+    import re, sys
     from pipeline.store import DatasetClient
+    def peak_mib():  # of this program; ru_maxrss would begin with the peak of the one that started it
+        return int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) >> 10
     DatasetClient(sys.argv[1]).upload("small", sys.argv[2])
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_mib()
     ref = DatasetClient(sys.argv[1]).upload("large", sys.argv[3])
-    print(ref.revision_id, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+    print(ref.revision_id, peak_mib() - before)
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_a_file_of_300_mb_is_streamed_in_bounded_memory(tmp_path, suffix):
+def test_a_file_of_600_mb_is_streamed_in_bounded_memory(tmp_path, suffix):
     small, large = tmp_path / f"s.{suffix}", tmp_path / f"l.{suffix}"
-    n_rows = 400_000
+    n_rows = 800_000
     numbers = pa.array(range(n_rows))
-    text = pc.binary_join_element_wise(pc.cast(numbers, pa.string()), pa.scalar("x" * 700), "-")
+    text = pc.binary_join_element_wise(pc.cast(numbers, pa.string()), pa.scalar("x" * 760), "-")
     table = pa.table({"id": numbers, "text": text, "score": pc.divide(pc.cast(numbers, pa.float64()), 7.0)})
     for path, rows in ((small, table.slice(0, 1000)), (large, table)):
         if suffix == "parquet":
@@ -379,10 +393,10 @@ def test_a_file_of_300_mb_is_streamed_in_bounded_memory(tmp_path, suffix):
             pl.DataFrame(rows).write_csv(path)
         else:
             pl.DataFrame(rows).write_ndjson(path)
-    assert large.stat().st_size > 280 << 20
+    assert large.stat().st_size > 580 << 20
     command = [sys.executable, "-c", textwrap.dedent(STREAM), str(tmp_path / "store"), str(small), str(large)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[3])
     revision, grown_mib = done.stdout.split()
-    # One part of 65,536 rows is 46 MiB; the whole file as text or Arrow is 290 MiB, as Python objects over 400 MiB.
-    assert int(grown_mib) < 250
+    # A part of 65,536 rows is 50 MiB and is held about twice; the rest is what the allocator keeps.
+    assert int(grown_mib) < 420
     assert DatasetClient(tmp_path / "store").read(revision).equals(table)

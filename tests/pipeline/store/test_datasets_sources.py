@@ -246,6 +246,19 @@ def test_a_glob_names_its_files_in_order(tmp_path):
     assert read(f"{tmp_path}/*.parquet")["a"].to_pylist() == [1, 2]
 
 
+def test_more_files_than_may_be_open_are_read(tmp_path):
+    import resource
+
+    for index in range(100):
+        parquet(tmp_path / f"{index:03}.parquet", a=[index])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (80, hard))
+    try:
+        assert read(f"{tmp_path}/*.parquet")["a"].to_pylist() == list(range(100))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
 def test_files_of_several_kinds_go_together_where_their_columns_do(tmp_path):
     files = [write(tmp_path / "a.csv", "a,b\n1,x\n"), write(tmp_path / "b.jsonl", '{"a":2,"b":"y"}\n')]
     assert read([*files, parquet(tmp_path / "c.parquet", a=[3], b=["z"])])["a"].to_pylist() == [1, 2, 3]
