@@ -41,11 +41,11 @@ class EvaluationClient:
     def create_suite(self, name: str) -> EvaluationSuite:
         """Make a suite. Raises ValueError for an empty name."""
         self.store.probe()
-        return present.suite(self._catalog.create_suite(checked_name(name)), self)
+        return present.suite_handle(self._catalog.create_suite(checked_name(name)), self)
 
     def list_suites(self) -> list[EvaluationSuite]:
         """All suites, newest first."""
-        return [present.suite(record, self) for record in self._catalog.suites()]
+        return [present.suite_handle(record, self) for record in self._catalog.suites()]
 
     # -- definitions -------------------------------------------------------------------------------------------
 
@@ -102,18 +102,18 @@ class EvaluationClient:
         found = self._catalog.find_equal(record) if reuse else None
         if found is None:
             self._catalog.add_evaluation(record)
-        return present.evaluation(found or record, self)
+        return present.evaluation_handle(found or record, self)
 
     def get(self, evaluation_id: str) -> Evaluation:
         """One definition. Raises EvaluationNotFoundError."""
-        return present.evaluation(self._record(evaluation_id), self)
+        return present.evaluation_handle(self._record(evaluation_id), self)
 
     def list(self, *, suite_id: str | None = None, limit: int | None = None) -> Iterator[Evaluation]:
         """Definitions, newest first."""
         check_paging(limit, suite_id=suite_id)
         found = (record for record in self._catalog.evaluations() if suite_id in (None, record.suite_id))
         for _, record in zip(_numbers(limit), found, strict=False):
-            yield present.evaluation(record, self)
+            yield present.evaluation_handle(record, self)
 
     def plan(self, evaluation_id: str, *, limit: int | None = None) -> PlanPreview:
         """What a run would do: parts, rows, calls."""
@@ -200,7 +200,7 @@ class EvaluationClient:
     def get_run(self, run_id: str) -> EvaluationRun:
         """One run as it stands now. Raises EvaluationNotFoundError."""
         run = self._catalog.run(_given("run id", run_id))
-        return present.run(self._catalog, run, self)
+        return present.run_handle(self._catalog, run, self)
 
     def list_runs(
         self, *, evaluation_id: str | None = None, suite_id: str | None = None, limit: int | None = None
@@ -219,7 +219,7 @@ class EvaluationClient:
 
         wanted = (run for run in runs if is_wanted(run))
         for _, run in zip(_numbers(limit), wanted, strict=False):
-            yield present.run(self._catalog, run, self)
+            yield present.run_handle(self._catalog, run, self)
 
     def cancel(self, run_id: str) -> EvaluationRun:
         """Ask whoever drives the run to stop. Raises EvaluationError where it has ended."""

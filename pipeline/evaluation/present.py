@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 pause = time.sleep
 
 
-def suite(record: SuiteRecord, client: EvaluationClient) -> EvaluationSuite:
+def suite_handle(record: SuiteRecord, client: EvaluationClient) -> EvaluationSuite:
     """The handle of a suite."""
     return EvaluationSuite(record.id, record.name, record.created_by, record.created_at, client)
 
 
-def evaluation(record: EvaluationRecord, client: EvaluationClient) -> Evaluation:
+def evaluation_handle(record: EvaluationRecord, client: EvaluationClient) -> Evaluation:
     """The handle of a definition."""
     return Evaluation(
         id=record.id,
@@ -56,7 +56,7 @@ def _scorer(record: ScorerRecord) -> EvaluationScorer:
     return EvaluationScorer(record.id, function_version_id=record.function_version_id)
 
 
-def run(catalog: Catalog, record: RunRecord, client: EvaluationClient) -> EvaluationRun:
+def run_handle(catalog: Catalog, record: RunRecord, client: EvaluationClient) -> EvaluationRun:
     """The handle of a run, as it stands now."""
     state = read_state(catalog, record.id)
     thread = live_run(catalog.store.url, record.id)
