@@ -1,0 +1,126 @@
+"""Ctrl-C, kills, cancels and resumes of real processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROWS = 20_000
+PARTS = 3  # of 8,192 rows
+Program = Callable[..., subprocess.Popen[str]]
+SLOW = "slow.py:slow"
+
+
+@pytest.fixture
+def slow(workplace: Path) -> Path:
+    """Three parts; a row whose number is asked for in the file `gate` waits until the file `open` is there."""
+    pq.write_table(pa.table({"output": [str(number) for number in range(ROWS)]}), workplace / "rows.parquet")
+    (workplace / "slow.py").write_text(
+        "import time\nfrom pathlib import Path\n\nHERE = Path(__file__).parent\n\n"
+        "def slow(output: str) -> float:\n"
+        "    if output == '10000':\n"
+        "        (HERE / 'reached').touch()\n"
+        "        while not (HERE / 'open').exists():\n"
+        "            time.sleep(0.02)\n"
+        "    return 1.0\n"
+    )
+    return workplace
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def score(*more: str) -> list[str]:
+    return ["score", "rows.parquet", "-s", SLOW, "--engine", "inline", "--json", *more]
+
+
+def test_ctrl_c_keeps_finished_parts_and_the_same_command_goes_on(slow: Path, program: Program) -> None:
+    process = program(*score("--to", "out"))
+    wait_for(slow / "reached", process)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)  # two signals at once would count as one
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert "stopping" in err
+    assert "Traceback" not in err
+    assert len(list((slow / "out" / "receipt").iterdir())) == 1
+    (slow / "open").touch()
+    again = program(*score("--to", "out"))
+    out, err = again.communicate(timeout=60)
+    assert (again.returncode, json.loads(out)["rows"]) == (0, ROWS), err
+    assert pq.read_table([*(slow / "out" / "data").iterdir()]).num_rows == ROWS
+
+
+def test_ctrl_c_in_a_run_says_how_to_resume(slow: Path, program: Program, assay) -> None:
+    process = program(*score())
+    wait_for(slow / "reached", process)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    stopped = json.loads(out)
+    assert (stopped["status"], stopped["summary"]) == ("canceled", None)
+    assert f"go on with: assay resume {stopped['run']}" in err
+    shown = assay("show", "latest")
+    assert "status      canceled" in shown.out
+    assert f"assay resume {stopped['run']}" in shown.out
+    assert assay("results", "latest").code == 1
+    assert assay("results", "latest", "--json").json["status"] == "canceled"
+    (slow / "open").touch()
+    resumed = program("resume", stopped["run"][-8:], "--json", "--engine", "inline")
+    out, err = resumed.communicate(timeout=60)
+    assert (resumed.returncode, json.loads(out)["run"], json.loads(out)["rows"]) == (0, stopped["run"], ROWS), err
+
+
+def test_a_kill_is_survived_by_the_same_command(slow: Path, program: Program, assay) -> None:
+    process = program(*score())
+    wait_for(slow / "reached", process)
+    process.kill()
+    process.communicate()
+    assert assay("runs", "--json").json[0]["status"] == "failed"
+    (slow / "open").touch()
+    again = program(*score())
+    out, err = again.communicate(timeout=60)
+    assert (again.returncode, json.loads(out)["rows"]) == (0, ROWS), err
+    assert len(assay("runs", "--json").json) == 1
+
+
+def test_a_run_is_canceled_from_another_process_and_a_living_one_is_not_resumed(
+    slow: Path, program: Program, assay
+) -> None:
+    process = program(*score())
+    wait_for(slow / "reached", process)
+    refused = assay("resume", "latest", "--quiet")
+    assert refused.code == 1
+    assert "is being driven by process" in refused.err
+    assert assay("cancel", "latest").code == 0
+    (slow / "open").touch()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 130), err  # the cancel is seen within seconds; the work may be done by then
+    assert json.loads(out)["status"] in ("succeeded", "canceled")
+
+
+def test_ctrl_c_before_the_work_is_130(workplace: Path, program: Program) -> None:
+    (workplace / "waits.py").write_text(
+        "import time\nfrom pathlib import Path\nPath(__file__).with_name('reached').touch()\ntime.sleep(60)\n"
+    )
+    process = program("score", "answers.parquet", "--output-column", "answer", "-s", "waits.py:f")
+    wait_for(workplace / "reached", process)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "")

@@ -1,0 +1,107 @@
+"""What people see: plain lines in a pipe, tables and a live line on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli.progress import ProgressDisplay, progress_line
+from pipeline.cli.screen import shown, shown_seconds
+from pipeline.evaluation import EvaluationRunStatus, RunProgress
+
+HALF = RunProgress(EvaluationRunStatus.RUNNING, 4, 2, 1000, 500, {"model": 3, "judge": 1}, 2.0, 250.0, 2.0)
+NOTHING = RunProgress(EvaluationRunStatus.PENDING, 1, 0, 0, 0, {}, 0.0, None, None)
+
+
+def test_a_progress_line_has_rate_time_to_go_and_failures_by_owner() -> None:
+    assert progress_line(HALF) == (
+        "running 500 of 1,000 rows (50%), 250 rows/s, 2.00 s to go, failures: 3 model, 1 judge"
+    )
+    assert progress_line(NOTHING) == "pending 0 of 0 rows (0%)"
+
+
+def test_plain_lines_come_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    times = iter([0.0, 1.0, 4.9, 5.1, 6.0])
+    with ProgressDisplay(clock=lambda: next(times)) as display:
+        for _ in range(5):
+            display(HALF)
+    display(HALF)  # after the end nothing is shown
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with ProgressDisplay(quiet=True) as display:
+        display(HALF)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (None, "-"),
+        (0, "0"),
+        (12345, "12,345"),
+        (0.5, "0.5000"),
+        (123456.0, "1.235e+05"),
+        ("a\n b", "a b"),
+        (True, "yes"),
+    ],
+)
+def test_null_is_shown_apart_from_zero(value, text: str) -> None:
+    assert shown(value) == text
+
+
+@pytest.mark.parametrize(
+    "seconds, text", [(None, None), (0.421, "0.42 s"), (12.34, "12.3 s"), (245, "4 min 05 s"), (7380, "2 h 03 min")]
+)
+def test_durations_are_for_people(seconds: float | None, text: str | None) -> None:
+    assert shown_seconds(seconds) == text
+
+
+def on_a_terminal(folder: Path, *arguments: str) -> str:
+    """What a command writes to a terminal of its own."""
+    ours, its = pty.openpty()
+    command = [sys.executable, "-m", "pipeline.cli", *arguments]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
+    process = subprocess.Popen(command, cwd=folder, stdin=its, stdout=its, stderr=its, env=environment)
+    os.close(its)
+    written = b""
+    while True:
+        try:
+            chunk = os.read(ours, 65_536)
+        except OSError:  # Linux says so when the last writer has gone
+            break
+        if not chunk:
+            break
+        written += chunk
+    os.close(ours)
+    assert process.wait(60) == 0, written.decode()
+    return written.decode()
+
+
+def test_a_terminal_gets_tables_with_lines_and_a_live_line(workplace: Path) -> None:
+    seen = on_a_terminal(workplace, "score", "answers.parquet", "--output-column", "answer", "-s", "json_valid")
+    assert "──" in seen
+    assert "json-valid" in seen
+    assert "\x1b[" in seen
+
+
+def test_a_terminal_gets_json_with_indents(workplace: Path) -> None:
+    assert on_a_terminal(workplace, "scorers", "json_valid", "--json").startswith("[\r\n  {")
+
+
+def test_markup_in_data_is_data(workplace: Path) -> None:
+    (workplace / "rows.csv").write_text("text\n[red]x[/red]\n")
+    on_a_terminal(workplace, "dataset", "upload", "marked", "rows.csv")
+    assert "[red]x[/red]" in on_a_terminal(workplace, "dataset", "read", "marked")
+
+
+def test_parquet_is_not_written_to_a_terminal(workplace: Path, assay) -> None:
+    assay("dataset", "upload", "qa", "answers.parquet")
+    with pytest.raises(AssertionError, match="Parquet is not for a terminal"):
+        on_a_terminal(workplace, "dataset", "read", "qa", "--format", "parquet")
