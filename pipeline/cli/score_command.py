@@ -18,27 +18,31 @@ if TYPE_CHECKING:
     from pipeline.evaluation.score_files import FileScoring, PreparedFolder
 
 
+FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE…", help="Parquet, CSV, JSONL: paths, globs, URLs.")]
+OutputColumnOption = Annotated[str, typer.Option("--output-column", metavar="COLUMN", help="Holds what is scored.")]
+ExpectedColumnOption = Annotated[
+    str | None,
+    typer.Option("--expected-column", metavar="COLUMN", help="Holds what scorers of two columns compare it with."),
+]
+ScorerOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scorer", "-s", metavar="SCORER[:JSON]", help="A built-in with options, or my_scorers.py:fn; repeatable."
+    ),
+]
+SqlOption = Annotated[list[str] | None, typer.Option("--sql", metavar="NAME=EXPR", help="A SQL scorer; repeatable.")]
+ToOption = Annotated[
+    str | None, typer.Option("--to", metavar="FOLDER", help="Write a plain result folder (path or URL).")
+]
+
+
 def score_files(
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Parquet, CSV, JSONL: paths, globs, URLs.")],
-    output_column: Annotated[
-        str, typer.Option("--output-column", metavar="COLUMN", help="Holds what is scored.")
-    ] = "output",
-    expected_column: Annotated[
-        str | None,
-        typer.Option("--expected-column", metavar="COLUMN", help="Holds what scorers of two columns compare it with."),
-    ] = None,
-    scorer: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scorer", "-s", metavar="SCORER[:JSON]", help="A built-in with options, or my_scorers.py:fn; repeatable."
-        ),
-    ] = None,
-    sql: Annotated[
-        list[str] | None, typer.Option("--sql", metavar="NAME=EXPR", help="A SQL scorer; repeatable.")
-    ] = None,
-    to: Annotated[
-        str | None, typer.Option("--to", metavar="FOLDER", help="Write a plain result folder (path or URL).")
-    ] = None,
+    files: FilesArgument,
+    output_column: OutputColumnOption = "output",
+    expected_column: ExpectedColumnOption = None,
+    scorer: ScorerOption = None,
+    sql: SqlOption = None,
+    to: ToOption = None,
     store: options.StoreOption = None,
     limit: options.LimitOption = None,
     engine: options.EngineOption = None,
