@@ -18,7 +18,7 @@ PYTHON_ROWS = 8_192  # rows a part where a Python function runs: its cost is not
 MIN_ASYNC_ROWS = 1_000  # rows a part where a function waits for a model
 ASYNC_ROUNDS = 4  # a part of async rows is at least so many times the rows in flight
 MAX_PART_BYTES = 64 * 1024 * 1024  # of rows in memory
-COMPRESSION = 4  # bytes in memory a byte of zstd Parquet, about: text of 280 characters measured 3 to 4
+COMPRESSION = 3  # bytes in memory a byte of zstd Parquet, about: text of 280 characters measured 2.5 to 3
 ASYNC_CONCURRENCY = 64  # rows in flight where an async function does not say
 
 
