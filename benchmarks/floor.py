@@ -16,6 +16,7 @@ from typing import Any
 
 PROCESSES = 2
 ROWS_PER_SLICE = 65_536
+START_TIMEOUT_S = 60.0
 PATTERN = r"(?P<number>\d{4,}) (?P<next>[a-m]\w*)"
 
 
@@ -95,7 +96,7 @@ def work(number: int, source: str, folder: str, ready: Any, seconds: Any) -> Non
     import rapidfuzz.process  # noqa: F401 - loaded before the clock runs
 
     n_rows = pl.scan_parquet(source).select(pl.len()).collect().item()
-    ready.wait()
+    ready.wait(timeout=START_TIMEOUT_S)
     started = time.perf_counter()
     for first in range(number * ROWS_PER_SLICE, n_rows, PROCESSES * ROWS_PER_SLICE):
         rows = pl.scan_parquet(source).slice(first, ROWS_PER_SLICE).collect()
@@ -114,10 +115,11 @@ def run(source: Path, folder: Path) -> float:
     ]
     for worker in workers:
         worker.start()
-    taken = [seconds.get() for _ in workers]
     for worker in workers:
         worker.join()
-    return max(taken)
+    if failed := [worker.exitcode for worker in workers if worker.exitcode]:
+        raise SystemExit(f"{len(failed)} of {PROCESSES} processes failed")
+    return max(seconds.get() for _ in workers)
 
 
 if __name__ == "__main__":

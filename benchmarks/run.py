@@ -6,10 +6,12 @@ What stands in RESULTS.md below the line `## Notes` is written by hand and stays
 """
 
 import hashlib
+import json
 import os
 import platform
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 from datetime import UTC, datetime
@@ -17,11 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import agree
-import floor
-import python_task
 import rows
-import spine
-import start_up
 
 TURNS = 5
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -56,6 +54,12 @@ def million_rows() -> Path:
     return target
 
 
+def figures(script: str, *arguments: Path) -> dict[str, float]:
+    """What a benchmark printed, in a process of its own: none inherits threads or caches of another."""
+    command = [sys.executable, str(Path(__file__).with_name(script)), *map(str, arguments)]
+    return dict(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout))
+
+
 def spine_figures(turns: int, folder: Path) -> list[str]:
     """The million rows by hand and by assay, in turns; the first turn only fills the caches."""
     source, taken = million_rows(), []
@@ -63,7 +67,9 @@ def spine_figures(turns: int, folder: Path) -> list[str]:
     for turn in range(turns + 1):
         shutil.rmtree(by_hand, ignore_errors=True)
         shutil.rmtree(by_assay, ignore_errors=True)
-        taken.append((floor.run(source, by_hand), spine.run(source, by_assay)))
+        taken.append(
+            (figures("floor.py", source, by_hand)["duration_s"], figures("spine.py", source, by_assay)["duration_s"])
+        )
         print(f"turn {turn}: by hand {taken[-1][0]:.2f} s, assay {taken[-1][1]:.2f} s", flush=True)
     if differ := agree.columns_that_differ(by_hand, by_assay / "data"):
         sys.exit(f"the floor and assay do not agree in {', '.join(differ)}")
@@ -77,17 +83,17 @@ def spine_figures(turns: int, folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def task_figures(turns: int, folder: Path) -> str:
+def task_figures(turns: int) -> str:
     """A trivial Python task."""
-    rates = [python_task.run(folder / f"task-{turn}") for turn in range(turns)]
-    rate = statistics.median(rates)
+    rate = statistics.median(figures("python_task.py")["rows_per_s"] for _ in range(turns))
     return row("trivial Python task, 100,000 rows", f"{rate:,.0f} rows/s", "", "", f"≥ {MIN_TASK_ROWS_PER_S:,} rows/s",
                 rate >= MIN_TASK_ROWS_PER_S)  # fmt: skip
 
 
 def start_figures() -> str:
     """The start of the command line."""
-    assay, bare = start_up.run()
+    found = figures("start_up.py")
+    assay, bare = found["assay_s"], found["bare_s"]
     return row("`assay --help`", f"{assay:.3f} s", f"bare imports {bare:.3f} s", f"{assay / bare:.2f}",
                 f"≤ {MAX_START_RATIO}", assay / bare <= MAX_START_RATIO)  # fmt: skip
 
@@ -114,7 +120,7 @@ def report(turns: int) -> str:
     """The whole text above the notes."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
         spine_line, spine_turns = spine_figures(turns, Path(name))
-        lines = [spine_line, task_figures(turns, Path(name)), start_figures()]
+        lines = [spine_line, task_figures(turns), start_figures()]
     return HEAD.format(
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         turns=turns,
