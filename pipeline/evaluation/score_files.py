@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -72,8 +73,7 @@ class PreparedFolder:
         job = self.prepared.job(self.folder.store, "", self.prepared_s)
         committed = carry_out(job, options, counter, stop)
         outcome = conclude(job, self.record, NAME, committed)
-        for key in self.folder.store.list(f"{SCRATCH}/"):
-            self.folder.store.delete(key)
+        _remove_scratch(self.folder.store)
         return outcome
 
 
@@ -121,6 +121,14 @@ def score_registered(client: EvaluationClient, scoring: FileScoring, *, name: st
         reuse=True,
     )
     return client.run(evaluation.id, limit=scoring.limit, **{"new": False, **run})
+
+
+def _remove_scratch(store: Store) -> None:
+    for key in store.list(f"{SCRATCH}/"):
+        store.delete(key)
+    folder = store.local_path(SCRATCH)
+    if folder is not None:  # object stores have no folders to leave behind
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _revision(store: Store, files: Sequence[str]) -> Revision:
