@@ -6,6 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.cli.screen import Cell, print_facts, print_json, print_table, shown_owners, shown_seconds
+from pipeline.records.summary import add_counts
 
 if TYPE_CHECKING:
     from pipeline.evaluation import EvaluationRun
@@ -91,7 +92,10 @@ def print_summary(summary: Summary) -> None:
         counts: list[Cell] = [scorer.n, scorer.coverage, scorer.mean, scorer.lower, scorer.upper]
         rows.append([scorer.name, *counts, scorer.abstained, scorer.skipped, scorer.failed, scorer.outside])
     print_table(["scorer", *_COUNTS], rows, right=_COUNTS)
-    if summary.failed:
-        outputs = shown_owners(summary.output.failed_by_owner) or "none"
-        everything = shown_owners(summary.failures_by_owner)
-        print(f"\nfailed outputs: {outputs}; failed outputs and scores together: {everything}")
+    kinds = {
+        "outputs": summary.output.failed_by_owner,
+        "scores": add_counts(scorer.failed_by_owner for scorer in summary.scorers),
+    }
+    told = [f"failed {kind}: {shown_owners(counts)}" for kind, counts in kinds.items() if counts]
+    if told:
+        print(f"\n{'; '.join(told)}")
