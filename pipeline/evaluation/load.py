@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from pipeline.errors import FunctionError
 from pipeline.evaluation.evaluate import Evaluator
-from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer
+from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer, missing_secrets
 from pipeline.records.evaluation import EvaluationRecord, ScorerRecord
 from scorers import SqlExpression, builtin_from_json
 from scorers.base import Scorer
@@ -24,7 +26,11 @@ def load_evaluator(
         result_schema: Arrow's IPC form, base64.
         functions: by version id.
         workers: among how many workers the limits of a function are split.
+
+    Raises:
+        FunctionError: a secret is not set on this node; found before the first row.
     """
+    _check_secrets(functions.values())
     callers = {id: FunctionCaller(material, share=workers) for id, material in functions.items()}
     task = callers.get(record.task_function_version_id or "")
     sql = _sql_evaluator(record.scorers)
@@ -36,6 +42,15 @@ def load_evaluator(
         sql=sql,
         closing=[*(caller.close for caller in callers.values()), *([sql.close] if sql else [])],
     )
+
+
+def _check_secrets(functions: Iterable[FunctionMaterial]) -> None:
+    for material in functions:
+        for name in missing_secrets(material.record):
+            raise FunctionError(
+                f"{name} is not set on node {socket.gethostname()}, and function {material.record.name!r} needs it: "
+                "export it there, before Ray is started"
+            )
 
 
 def _scorer(record: ScorerRecord, callers: Mapping[str, FunctionCaller]) -> Scorer | None:

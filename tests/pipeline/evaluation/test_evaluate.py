@@ -131,3 +131,14 @@ def test_how_rows_are_cut_into_batches_never_changes_a_result(texts, data):
             theirs.n, theirs.abstained, theirs.skipped, theirs.failed,
         )  # fmt: skip
         assert mine.mean == pytest.approx(theirs.mean)
+
+
+def test_a_secret_that_is_not_set_is_found_before_the_first_row(monkeypatch):
+    monkeypatch.delenv("DESK_KEY", raising=False)
+
+    @pipeline.function(secrets=[pipeline.Secret.from_env("DESK_KEY")])
+    def ask(text: str) -> str:
+        return text
+
+    with pytest.raises(pipeline.FunctionError, match="DESK_KEY is not set on node"):
+        pipeline.score(rows("a"), task=ask, scorers=[unsure])
