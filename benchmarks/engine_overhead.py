@@ -14,7 +14,7 @@ class Nothing:
 
     urls: tuple[str, ...] = ()
 
-    def open(self, workers: int = 1) -> Nothing:
+    def open(self, workers: int = 1) -> Nothing:  # noqa: ARG002 - the protocol's
         return self
 
     def run_part(self, part: Part) -> Receipt:
@@ -36,8 +36,9 @@ def measure(n_parts: int, engine: str) -> str:
     execute(Nothing(), parts, engine=engine, on_event=on_event, stop=StopSignal())
     ended, cpu_ms = time.perf_counter(), 1000 * (time.process_time() - cpu) / n_parts
     return (
-        f"{engine}, {n_parts} parts: {at[Started] - began:.2f} s to the first worker, {at[PartDone] - at[Started]:.3f} s "
-        f"for the parts, {ended - at[PartDone]:.2f} s to the end; {cpu_ms:.3f} ms of driver CPU a part"
+        f"{engine}, {n_parts} parts: {at[Started] - began:.2f} s to the first worker, "
+        f"{at[PartDone] - at[Started]:.3f} s for the parts, {ended - at[PartDone]:.2f} s to the end; "
+        f"{cpu_ms:.3f} ms of driver CPU a part"
     )
 
 

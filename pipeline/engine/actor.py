@@ -16,6 +16,9 @@ THREAD_VARIABLES = (  # read by the libraries when they are imported
 )
 
 
+OPEN_RETRIES = 2  # a worker that dies three times while it opens will not live
+
+
 def part_actor(root: str, driver_paths: Sequence[str], thread_variables: Sequence[str] = THREAD_VARIABLES) -> type:
     """The actor's class, made anew so that it is pickled by value.
 
@@ -29,12 +32,18 @@ def part_actor(root: str, driver_paths: Sequence[str], thread_variables: Sequenc
         thread_variables: set to the number of threads that a worker may use.
     """
 
+    import ray
+
     class PartActor:
         def __init__(self) -> None:
             self._host: Any = None
 
+        # The one call that may be repeated: without this, it fails while Ray restarts the actor.
+        @ray.method(max_task_retries=OPEN_RETRIES)
         def open(self, spec: bytes, marks: dict[str, int], threads: int, workers: int) -> Any:
             """None: ready. Text: the package cannot be used on this node. Else a `Failure`."""
+            if self._host is not None:
+                return self._host.open()
             import importlib.util
             import os
             import socket

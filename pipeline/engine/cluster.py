@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from typing import NamedTuple
 
 from pipeline.engine.capacity import Node
-from pipeline.engine.local_ray import LocalRay, quiet_import
+from pipeline.engine.local_ray import LocalRay, quiet_import, quiet_init
 from pipeline.errors import EngineError
 
 PROBE_TIMEOUT_S = 5.0  # a dead address costs Ray itself more than two minutes of retries
@@ -126,14 +124,11 @@ def _leave() -> None:
 
 
 def _join(address: str) -> None:
-    import ray
-
     target = address if address.startswith(_CLIENT) else _resolve(address)
     _probe(target.removeprefix(_CLIENT), address)
-    init = partial(ray.init, address=target, log_to_driver=False, logging_level=logging.ERROR)
     try:
         with ThreadPoolExecutor(1) as other_thread:  # in the main thread Ray would replace the SIGTERM handler
-            other_thread.submit(init).result()
+            other_thread.submit(quiet_init, address=target).result()
     except Exception as error:
         raise EngineError(
             f"the cluster at {address} cannot be used: {error}; Ray and Python must be the same version as here, and a "

@@ -8,7 +8,7 @@ from pipeline.records.plan import Receipt
 
 
 class Started(NamedTuple):
-    """The engine stands; the first part is about to be handed out."""
+    """The engine stands, with at least one worker; the first part is about to be handed out."""
 
     parts: int
     rows: int

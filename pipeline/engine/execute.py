@@ -17,6 +17,7 @@ from pipeline.engine.ledger import Ledger
 from pipeline.engine.ray_pool import STALL_S, Crew, RayPool
 from pipeline.engine.stop import StopSignal
 from pipeline.engine.work import Resources, WorkerSpec
+from pipeline.errors import InterruptedRunError
 from pipeline.records.plan import Part, Receipt
 
 PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
@@ -86,9 +87,11 @@ def _run_on(
     pool = RayPool(crew, resources=needs, stop=stop)
     is_orderly = False
     try:
-        ledger.tell(Started(len(parts), _rows(parts), "ray", n_workers, cluster.name))
-        pool.run(ledger, stall_s=stall_s)
+        pool.run(ledger, Started(len(parts), _rows(parts), "ray", n_workers, cluster.name), stall_s=stall_s)
         is_orderly = True
+    except InterruptedRunError:
+        is_orderly = not stop.is_over
+        raise
     finally:
         pool.end(is_orderly=is_orderly)
 

@@ -24,7 +24,9 @@ class WorkerHost:
         self._worker: PartWorker | None = None
 
     def open(self) -> Failure | None:
-        """Open the worker. None: it is ready."""
+        """Open the worker, unless it is open. None: it is ready."""
+        if self._worker is not None:
+            return None
         try:
             self._check_landmarks()
             self._limit_arrow()

@@ -14,12 +14,13 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pipeline.errors import EngineError
 
 PREFIX = "assay-ray-"
 OBJECT_STORE_BYTES = 128 * 2**20  # receipts and specs only; Ray's own default takes a third of the memory
-LONGEST_FOLDER = 30  # characters: sockets lie 70 characters below it, and their paths must stay under 108
+LONGEST_FOLDER = 37  # characters: sockets lie 65 below it, and macOS allows 103 in all
 
 
 class LocalRay:
@@ -83,24 +84,34 @@ def quiet_import() -> None:
     logging.getLogger("ray").setLevel(logging.ERROR)
 
 
+def quiet_init(**options: Any) -> None:
+    """`ray.init` without a word on stdout or stderr, then or later: stdout may be what another program reads."""
+    import ray
+    from ray._private import worker
+
+    # Ray prints the death of every worker on stdout, whatever log_to_driver says, in the thread that this is run in.
+    echo = worker.listen_error_messages
+    worker.listen_error_messages = lambda *_: None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
+    finally:
+        worker.listen_error_messages = echo
+
+
 def _start(folder: str) -> None:
     token = Path(folder, "token")
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
     with _environment(_variables(str(token))):
         quiet_import()
-        import ray
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            ray.init(
-                address="local",
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                object_store_memory=OBJECT_STORE_BYTES,
-                _temp_dir=folder,
-            )
+        quiet_init(
+            address="local",
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            _temp_dir=folder,
+        )
 
 
 def _variables(token_path: str) -> dict[str, str | None]:

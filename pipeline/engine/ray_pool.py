@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pipeline.engine.capacity import capacity
 from pipeline.engine.cluster import living_nodes
-from pipeline.engine.events import Stopping, Waiting
+from pipeline.engine.events import Started, Stopping, Waiting
 from pipeline.engine.ledger import Ledger
 from pipeline.engine.outcome import Failure, Outcome
 from pipeline.engine.stop import StopSignal
@@ -19,7 +19,6 @@ IN_FLIGHT_PER_WORKER = 2  # parts: one in work, one already there, so an actor n
 POLL_S = 0.1  # how soon a stop is seen; a finished part wakes the driver at once
 STALL_S = 60.0  # without a living worker; a restart takes 1.5 s, a lost node is noticed after 14 s
 CLOSE_S = 5.0  # for workers to close before they are ended
-MAX_FAILED_STARTS = 3  # in a row, over all workers
 
 
 class Crew(NamedTuple):
@@ -62,27 +61,29 @@ class RayPool:
         self._stop = stop
         self._resources = resources
         self._seats = [_Seat(f"worker {number}", crew) for number in range(crew.size)]
-        self._failed_starts = 0
         self._last_sign_of_life = time.monotonic()
 
-    def run(self, ledger: Ledger, *, stall_s: float = STALL_S) -> None:
-        """Hand out parts until all are done.
+    def run(self, ledger: Ledger, started: Started, *, stall_s: float = STALL_S) -> None:
+        """Hand out parts until all are done; tell `started` when the first worker lives.
 
         Raises:
             InterruptedRunError: stopped; what is done stands.
             EngineError: no worker can be had, or a part was lost with its worker for the third time.
             AssayError: what a part failed with.
         """
-        was_told = False
+        was_told = has_started = False
         while not ledger.is_done and not self._stop.is_over:
             if not self._stop.is_stopped:
                 self._hand_out(ledger)
             elif not was_told:
                 was_told = True
-                self._take_back_queued(ledger)
+                ledger.tell(Stopping(sum(bool(seat.parts) for seat in self._seats)))
             if self._stop.is_stopped and not any(seat.parts for seat in self._seats):
                 break
             self._gather(ledger)
+            if not has_started and any(seat.is_live for seat in self._seats):
+                has_started = True
+                ledger.tell(started)
             self._watch(ledger, stall_s)
         if not ledger.is_done:
             raise ledger.interrupted()
@@ -96,7 +97,8 @@ class RayPool:
             if closing:
                 ray.wait(closing, num_returns=len(closing), timeout=CLOSE_S)
         for seat in self._seats:
-            ray.kill(seat.actor)
+            if ray.is_initialized():
+                ray.kill(seat.actor)
 
     def _hand_out(self, ledger: Ledger) -> None:
         live = [seat for seat in self._seats if seat.is_live]
@@ -112,6 +114,8 @@ class RayPool:
         """Wait for the first answer, then take all that are there, each worker's in the order it was asked."""
         import ray
 
+        if not ray.is_initialized():  # the next call would start another Ray, unasked
+            raise EngineError("Ray was shut down while the run was at work; what is done is kept: run again")
         refs = [ref for seat in self._seats for ref in seat.parts]
         refs += [seat.opening for seat in self._seats if seat.opening is not None]
         ready, _ = ray.wait(refs, num_returns=1, timeout=POLL_S)
@@ -121,6 +125,9 @@ class RayPool:
         for seat in self._seats:
             for ref in [ref for ref in seat.parts if ref in answered]:
                 self._settle_part(seat, ref, ledger)
+                if self._stop.is_stopped:
+                    self._dismiss(seat, ledger)
+                    break
             if seat.opening in answered:
                 self._settle_opening(seat)
 
@@ -131,14 +138,12 @@ class RayPool:
         try:
             problem: str | Failure | None = ray.get(opening)
         except ray.exceptions.RayError as error:
-            self._failed_starts += 1
-            if self._failed_starts >= MAX_FAILED_STARTS and not any(other.is_live for other in self._seats):
-                raise EngineError(f"the workers end while they start, last {seat.name}: {_first_line(error)}") from None
+            if not any(other.is_live for other in self._seats):
+                raise EngineError(f"{seat.name} ended again and again while it started: {_first_line(error)}") from None
             seat.reopen(is_replaced=isinstance(error, ray.exceptions.ActorDiedError))
             return
         if problem is not None:
             raise EngineError(problem) if isinstance(problem, str) else problem.to_error(f"opening {seat.name}")
-        self._failed_starts = 0
         self._last_sign_of_life = time.monotonic()
         seat.is_live, seat.has_lost = True, False
 
@@ -149,8 +154,6 @@ class RayPool:
         part = seat.parts.pop(ref)
         try:
             outcome: Outcome | None = ray.get(ref)
-        except ray.exceptions.TaskCancelledError:
-            ledger.put_back(part)
         except ray.exceptions.RayTaskError as error:
             raise EngineError(f"part {part.index} could not be handed to {seat.name}: {error}") from None
         except ray.exceptions.RayError as error:
@@ -168,14 +171,18 @@ class RayPool:
             else:
                 ledger.settle(part, outcome, seat.name)
 
-    def _take_back_queued(self, ledger: Ledger) -> None:
-        """Parts that wait behind another are taken back; those in work have until the end of the grace period."""
+    def _dismiss(self, seat: _Seat, ledger: Ledger) -> None:
+        """Nothing more from this worker: the part that was queued behind is left, begun a moment ago or not.
+
+        Source: on Ray 2.60 `ray.cancel` does not take a queued call from an actor: it is carried out, its answer lost.
+        """
         import ray
 
-        ledger.tell(Stopping(sum(bool(seat.parts) for seat in self._seats)))
-        for seat in self._seats:
-            for ref in list(seat.parts)[1:]:
-                ray.cancel(ref)
+        ray.kill(seat.actor)
+        for part in seat.parts.values():
+            ledger.put_back(part)
+        seat.parts.clear()
+        seat.is_live, seat.opening = False, None
 
     def _watch(self, ledger: Ledger, stall_s: float) -> None:
         silent_s = time.monotonic() - self._last_sign_of_life

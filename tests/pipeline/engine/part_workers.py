@@ -1,0 +1,127 @@
+"""Workers that leave a trace of every call, and that misbehave on the parts they are told to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.engine import Event, StopSignal, execute
+from pipeline.errors import InterruptedRunError, RetryError, StoreError, UnavailableError
+from pipeline.records.plan import Part, Receipt
+
+
+class HeldLock(Exception):
+    """Cannot be pickled, and cannot be shown."""
+
+    def __init__(self) -> None:
+        super().__init__(threading.Lock())
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@dataclass(frozen=True)
+class TraceWork:
+    """Writes one file a call into `folder`; `behaviour` names what else happens on a part."""
+
+    folder: Path
+    behaviour: Mapping[int, str] = field(default_factory=dict)
+    opens: str = "well"
+    urls: tuple[str, ...] = ()
+
+    def open(self, workers: int = 1) -> TraceWorker:
+        if self.opens == "badly":
+            raise StoreError("no such bucket", key="runs/1")
+        if self.opens == "never":
+            os._exit(1)
+        return TraceWorker(self, workers)
+
+
+class TraceWorker:
+    def __init__(self, work: TraceWork, workers: int) -> None:
+        self._work, self._workers = work, workers
+
+    def run_part(self, part: Part) -> Receipt:
+        calls = len(list(self._work.folder.glob(f"part-{part.index}-*")))
+        (self._work.folder / f"part-{part.index}-{uuid.uuid4()}").touch()
+        behave(self._work.behaviour.get(part.index, ""), calls)
+        sums = {
+            "pid": os.getpid(),
+            "workers": self._workers,
+            "threads": os.environ.get("POLARS_MAX_THREADS"),
+            "path": sys.path[:1],
+        }
+        return receipt_of(part, sums)
+
+    def close(self) -> None:
+        (self._work.folder / f"closed-{os.getpid()}").touch()
+
+
+def behave(how: str, earlier_calls: int) -> None:
+    match how:
+        case "raises":
+            raise ValueError("seven is not a colour")
+        case "raises what cannot be pickled":
+            raise HeldLock
+        case "exits":
+            sys.exit("gone")
+        case "meets a fault of the store":
+            raise StoreError("the disk is full", key="data/x")
+        case "meets a passing fault" if earlier_calls == 0:
+            raise RetryError("503", key="data/x")
+        case "never meets the store":
+            raise UnavailableError("no answer in 60 s", key="data/x")
+        case "is killed once" if earlier_calls == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "is always killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "takes a while":
+            time.sleep(0.3)
+        case "hangs":
+            time.sleep(600)
+        case _:
+            pass
+
+
+def receipt_of(part: Part, sums: dict[str, Any]) -> Receipt:
+    return Receipt(plan_sha256="0" * 64, part=part.index, rows=part.rows, first_row=part.first_row, files=(), sums=sums)
+
+
+def parts_of(n: int) -> list[Part]:
+    return [Part(index=index, first_row=10 * index, rows=10) for index in range(n)]
+
+
+def calls_of(folder: Path, part: int) -> int:
+    return len(list(folder.glob(f"part-{part}-*")))
+
+
+class Run:
+    """One run, with everything that it told."""
+
+    def __init__(self, work: TraceWork, n_parts: int, *, stop: StopSignal | None = None, **options: Any) -> None:
+        self.events: list[Event] = []
+        self.stop = stop or StopSignal()
+        self._arguments = (work, parts_of(n_parts))
+        self._options = options
+
+    def on_event(self, event: Event) -> None:
+        self.events.append(event)
+
+    def execute(self) -> dict[int, Receipt]:
+        return execute(*self._arguments, on_event=self.on_event, stop=self.stop, **self._options)
+
+    def execute_until_stopped(self) -> None:
+        with contextlib.suppress(InterruptedRunError):
+            self.execute()
+
+    def told(self, kind: type) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
