@@ -41,7 +41,9 @@ def check_task(task: Any, output_column: str | None) -> None:
     if not isinstance(task, RemoteFunction):
         raise TypeError(f"the task {_named(task)}: decorate it with @function")
     if output_column is not None:
-        raise InputError(f"a task makes the output, so output_column={output_column!r} has no place: pass one of the two")
+        raise InputError(
+            f"a task makes the output, so output_column={output_column!r} has no place: pass one of the two"
+        )
 
 
 def attach_task(store: Store, task: Any, schema: pa.Schema, trust: TrustPolicy | None) -> FunctionRecord | None:
@@ -64,7 +66,9 @@ def output_type(schema: pa.Schema, task: FunctionRecord | None, output_column: s
         return require_task(task)
     name = output_column or columns.OUTPUT
     if name not in schema.names:
-        raise InputError(f"output_column names the column {name!r}, which the dataset does not have{nearest(name, schema.names)}")
+        raise InputError(
+            f"output_column names the column {name!r}, which the dataset does not have{nearest(name, schema.names)}"
+        )
     return schema.field(name).type
 
 

@@ -124,7 +124,9 @@ class Catalog:
     def last_attempt(self, run_id: str) -> AttemptStarted | None:
         """The newest attempt at a run; None where nothing has driven it yet."""
         found = None
-        while attempt := self._find(_attempt_key(run_id, (found.attempt if found else 0) + 1, "started"), AttemptStarted):
+        while attempt := self._find(
+            _attempt_key(run_id, (found.attempt if found else 0) + 1, "started"), AttemptStarted
+        ):
             found = attempt
         return found
 

@@ -81,6 +81,7 @@ class EvaluationClient:
             TypeError, ValueError: arguments that are wrong by themselves.
             DatasetError, FunctionError, EvaluationError: parts that cannot be found or do not fit.
         """
+
         def suite() -> str:
             self.store.probe()
             return self._catalog.default_suite().id if suite_id is None else self._catalog.suite(suite_id).id

@@ -11,7 +11,7 @@ EXPECTED = "expected"
 
 
 def read_expected_from(column: str, scorers: Iterable[Any]) -> list[Any]:
-    """The scorers, built-ins with `column` in the place of `expected`; own functions and SQL name columns themselves."""
+    """The scorers, built-ins with `column` in the place of `expected`; own functions and SQL name their columns."""
     return [_moved(scorer, column) if EXPECTED in getattr(scorer, "inputs", ()) else scorer for scorer in scorers]
 
 

@@ -31,7 +31,7 @@ def load_evaluator(
         FunctionError: a secret is not set on this node; found before the first row.
     """
     _check_secrets(functions.values())
-    callers = {id: FunctionCaller(material, share=workers) for id, material in functions.items()}
+    callers = {version: FunctionCaller(material, share=workers) for version, material in functions.items()}
     task = callers.get(record.task_function_version_id or "")
     sql = _sql_evaluator(record.scorers)
     return Evaluator(

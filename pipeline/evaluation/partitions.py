@@ -37,7 +37,9 @@ def check_partition_columns(partition_by: Sequence[str], schema: pa.Schema) -> N
         kind = schema.field(name).type
         value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not any(test(value_type) for test in ALLOWED):
-            raise InputError(f"partition_by column {name!r} is {kind}: text, integers, booleans and dates can be folders")
+            raise InputError(
+                f"partition_by column {name!r} is {kind}: text, integers, booleans and dates can be folders"
+            )
 
 
 def split_rows(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[FolderRows]:

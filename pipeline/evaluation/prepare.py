@@ -95,7 +95,7 @@ def prepare(
         FunctionError, UntrustedFunctionError, CorruptError: a function that may not or cannot be used.
     """
     functions = load_functions(store, record, trust)
-    records = {id: material.record for id, material in functions.items()}
+    records = {version: material.record for version, material in functions.items()}
     plan = make_plan(record, revision, records, schema_of(record, revision, functions), limit)
     return Prepared(store, plan, record, revision, functions)
 
@@ -106,7 +106,7 @@ def load_functions(
     """What the workers make the functions of a definition from, by version id."""
     policy = trust or TrustPolicy.of()
     ids = [record.task_function_version_id, *(scorer.function_version_id for scorer in record.scorers)]
-    return {id: load_function(store, id, trusted=policy) for id in dict.fromkeys(ids) if id is not None}
+    return {version: load_function(store, version, trusted=policy) for version in dict.fromkeys(ids) if version}
 
 
 def schema_of(record: EvaluationRecord, revision: Revision, functions: Mapping[str, FunctionMaterial]) -> pa.Schema:

@@ -83,7 +83,7 @@ def run_handle(catalog: Catalog, record: RunRecord, client: EvaluationClient) ->
 
 
 def _status(state: RunState, thread: RunThread | None) -> tuple[EvaluationRunStatus, str | None]:
-    if thread is None or state.status.is_terminal and not thread.is_alive:
+    if thread is None or (state.status.is_terminal and not thread.is_alive):
         return state.status, state.error_message
     if thread.is_alive:
         live = thread.progress.status

@@ -37,7 +37,7 @@ def read_results(run: Any, *, store: Any = None) -> Scores:
 
 
 def result_files(run: Any, *, store: Any = None) -> list[str]:
-    """The files of a result and nothing else: paths where the store is local, else URLs. Arguments as `read_results`."""
+    """The files of a result and nothing else: paths where the store is local, else URLs. Found as by `read_results`."""
     return find_result(run, store).files()
 
 

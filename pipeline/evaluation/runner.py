@@ -92,7 +92,7 @@ class RunThread:
         except AssayError as error:
             self.error = error
             return EvaluationRunStatus.FAILED, str(error)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - what the run dies of is written down as its end
             self.error = error
             return EvaluationRunStatus.FAILED, f"{type(error).__name__}: {error}"
         return EvaluationRunStatus.SUCCEEDED, None

@@ -77,9 +77,7 @@ class PreparedFolder:
         return outcome
 
 
-def prepare_folder(
-    scoring: FileScoring, to: str | os.PathLike[str]
-) -> PreparedFolder:
+def prepare_folder(scoring: FileScoring, to: str | os.PathLike[str]) -> PreparedFolder:
     """Read what is needed of the files, check everything, and plan.
 
     Parquet is pinned where it is; CSV and JSON Lines are converted into `<to>/scratch`, which goes when all is done.
@@ -102,7 +100,9 @@ def prepare_folder(
     return PreparedFolder(ResultFolder(store, ""), prepared, record, time.monotonic() - started)
 
 
-def score_registered(client: EvaluationClient, scoring: FileScoring, *, name: str | None = None, **run: Any) -> EvaluationRun:
+def score_registered(
+    client: EvaluationClient, scoring: FileScoring, *, name: str | None = None, **run: Any
+) -> EvaluationRun:
     """Score files as a run of the client's store; an equal run that is there is continued or returned.
 
     Args:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import pyarrow as pa
+from pydantic import Field
 
 from pipeline.records.base import Document, Record
 from pipeline.records.digest import Sha256, digest_json
@@ -59,7 +60,7 @@ class Revision(Document):
     arrow_schema: str
     """The Arrow schema in IPC form, base64."""
     parts: tuple[PartFile, ...]
-    source: dict[str, str] = {}
+    source: dict[str, str] = Field(default_factory=dict)
     """Where the rows came from, for people: `kind` and `from`. Not part of the id."""
 
     @property

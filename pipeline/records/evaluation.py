@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from pipeline.records.base import Document, Record
 from pipeline.records.digest import Sha256, digest_json
 from pipeline.records.summary import Summary
@@ -40,7 +42,7 @@ class ScorerRecord(Record):
     function_version_id: Sha256 | None = None
     builtin: dict[str, Any] | None = None
     """`{builtin, name, inputs, options}` from which a built-in is made again."""
-    function_options: dict[str, Any] = {}
+    function_options: dict[str, Any] = Field(default_factory=dict)
     """What a built-in was asked for beside its own options, such as resources; checked when it was defined."""
     sql_expression: str | None = None
     emits_list: bool = False

@@ -29,14 +29,14 @@ def explain(path: str, delimiter: str, n_columns: int, error: Exception) -> Data
 
 def find_blank_line(path: str, delimiter: str) -> None:
     """Raise DatasetError if there is a line without any cell."""
-    for first, _, record in records(path, delimiter):
+    for first, _, record in read_records(path, delimiter):
         if not record:
             raise _blank(without_credentials(path), first)
 
 
 def find_open_quote(path: str, delimiter: str) -> None:
     """Raise DatasetError if the last record ends inside quotes."""
-    for first, _, record in records(path, delimiter, end=_END):
+    for first, _, record in read_records(path, delimiter, end=_END):
         if record and record[-1].endswith(_END) and record != [_END]:
             _refuse_open_quote(without_credentials(path), first)
 
@@ -47,7 +47,7 @@ def longest_record(path: str, delimiter: str, limit: int) -> DatasetError:
     longest = line = 0
     after = 1
     try:
-        for first, last, record in records(path, delimiter):
+        for first, last, record in read_records(path, delimiter):
             length, after = sum(map(len, record)), last + 1
             longest, line = max((longest, line), (length, first))
     except csv.Error:  # a cell that Python will not read either
@@ -60,13 +60,13 @@ def longest_record(path: str, delimiter: str, limit: int) -> DatasetError:
 
 def line_of_row(path: str, delimiter: str, row: int) -> int:
     """The line on which a row begins; row 0 is the one after the header."""
-    for position, (first, _, _) in enumerate(records(path, delimiter)):
+    for position, (first, _, _) in enumerate(read_records(path, delimiter)):
         if position == row + 1:
             return first
     return 0
 
 
-def records(path: str, delimiter: str, end: str = "") -> Iterator[tuple[int, int, list[str]]]:
+def read_records(path: str, delimiter: str, end: str = "") -> Iterator[tuple[int, int, list[str]]]:
     """Every record with its first and last line, from 1.
 
     Args:
@@ -99,7 +99,7 @@ def _encoding_fault(path: str, what: str) -> DatasetError | None:
 
 def _ragged_row(path: str, delimiter: str, n_columns: int, what: str) -> DatasetError | None:
     with contextlib.suppress(csv.Error):
-        for first, _, record in records(path, delimiter):
+        for first, _, record in read_records(path, delimiter):
             if not record:
                 return _blank(what, first)
             if len(record) != n_columns:

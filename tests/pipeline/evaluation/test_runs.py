@@ -194,11 +194,11 @@ def test_a_result_that_was_touched_is_refused_by_name(data):
 
 
 def test_another_plan_at_the_same_place_is_refused_with_the_field_that_differs(data, tmp_path):
+    import pyarrow.parquet as pq
+
+    from pipeline.engine import StopSignal
     from pipeline.evaluation.carry_out import RunOptions
     from pipeline.evaluation.score_files import FileScoring, prepare_folder
-    from pipeline.engine import StopSignal
-
-    import pyarrow.parquet as pq
 
     file = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"output": ["a"], "expected": ["a"]}), file)
