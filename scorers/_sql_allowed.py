@@ -57,8 +57,7 @@ FUNCTIONS = frozenset(name for names in FUNCTION_GROUPS.values() for name in nam
 OPERATOR_FUNCTIONS: dict[str, str] = {
     "+": "+", "-": "-", "*": "*", "/": "/", "//": "//", "%": "%", "**": "**", "^": "^", "||": "||",
     "~~": "LIKE", "!~~": "NOT LIKE", "~~*": "ILIKE", "!~~*": "NOT ILIKE", "~~~": "GLOB",
-    "like_escape": "LIKE … ESCAPE", "not_like_escape": "NOT LIKE … ESCAPE",
-    "ilike_escape": "ILIKE … ESCAPE", "not_ilike_escape": "NOT ILIKE … ESCAPE",
+    "like_escape": "LIKE … ESCAPE", "ilike_escape": "ILIKE … ESCAPE",
     "->>": "->>", "^@": "^@", "@>": "@>", "<@": "<@", "&&": "&&",
 }  # fmt: skip
 

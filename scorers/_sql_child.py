@@ -170,4 +170,6 @@ def _as_number(found: str) -> str:
 
 def _message(error: Exception, names: list[str]) -> str:
     text = re.sub(r"^(Binder|Invalid Input|Conversion|Not implemented) Error: ", "", str(error).split("\n")[0])
+    if isinstance(error, MemoryError) or text.startswith("Out of Memory"):
+        return "its constant part alone takes more than 2 GiB; make it smaller"
     return re.sub(r"__column_(\d+)__", lambda found: names[int(found[1])], text)

@@ -16,8 +16,9 @@ from scorers._sql_wire import Header, pack, unpack
 from scorers.base import VALUE_TYPE
 
 CALL_BYTES = 64 << 20  # of Arrow data in one request; the child holds it once, within its 2 GiB
-SHORT_SHARE = 1 / 60  # of the deadline: the least that a piece of a lost part gets; a single row gets all of it
+SHORT_S = 1.0  # CPU: the least that a piece of a lost part gets; a single row gets the whole deadline
 LOST_FACTOR = 10  # deadlines that one expression may lose on one part before the rest of its rows is given up
+LEAST_LOST_S = 30.0  # CPU: the same for short deadlines, so that a row among 65,536 can be found by halving
 RESTART_S = 0.5  # CPU: what a child that ended by itself costs
 
 
@@ -127,22 +128,23 @@ class SqlEvaluator:
         """Evaluate in pieces that shrink to the rows that are to blame, and grow again behind them."""
         results: list[Evaluated] = []
         done, size, largest, lost_s = 0, rows.num_rows, rows.num_rows, 0.0
-        suspect_end = 0  # end of the smallest lost piece in which no single row was found to blame
-        while done < rows.num_rows and lost_s < LOST_FACTOR * self._deadline_s:
-            piece = rows.slice(done, min(size, rows.num_rows - done))
+        suspect_end, half = 0, 0  # of the smallest lost piece in which no single row was found to blame
+        while done < rows.num_rows and lost_s < max(LOST_FACTOR * self._deadline_s, LEAST_LOST_S):
+            piece = rows.slice(done, min(size, (suspect_end or rows.num_rows) - done))
             cpu_s = self._allowance(piece.num_rows, rows.num_rows)
             try:
                 results += self._call(piece, [name], cpu_s=cpu_s)
             except LostError as error:
                 lost_s += cpu_s if error.is_overdue else RESTART_S  # not the clock: a busy machine changes no result
                 if piece.num_rows > 1:
-                    size, suspect_end = piece.num_rows // 2, done + piece.num_rows
+                    size = half = piece.num_rows // 2
+                    suspect_end = done + piece.num_rows
                     continue
                 results.append(_all_failed(1))
                 suspect_end = 0
             done += piece.num_rows
-            if suspect_end and done >= suspect_end:  # every half of the lost piece passed: it was just too large
-                largest, suspect_end = size, 0
+            if done == suspect_end:  # every half of the lost piece passed: it was just too large
+                largest, suspect_end = half, 0
             size = min(2 * size, largest)
         results.append(_all_failed(rows.num_rows - done))
         return Evaluated(
@@ -153,7 +155,7 @@ class SqlEvaluator:
     def _allowance(self, n_rows: int, n_all: int) -> float:
         if n_rows in (1, n_all):
             return self._deadline_s
-        return self._deadline_s * max(SHORT_SHARE, n_rows / n_all)
+        return min(self._deadline_s, max(SHORT_S, self._deadline_s * n_rows / n_all))
 
     def _call(self, rows: pa.Table, names: Sequence[str], *, cpu_s: float) -> list[Evaluated]:
         request = {"op": "evaluate", "expressions": [self._expressions[name] for name in names]}
