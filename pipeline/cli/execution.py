@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +17,10 @@ from pipeline.cli.gates import Floor, judge
 from pipeline.cli.progress import ProgressDisplay
 from pipeline.cli.screen import print_facts, print_json
 from pipeline.cli.summary_view import Finished, print_finished
-from pipeline.errors import EvaluationError
 
 if TYPE_CHECKING:
-    from pipeline.evaluation import EvaluationRun
+    from pipeline.engine import StopSignal
+    from pipeline.evaluation import EvaluationClient, EvaluationRun
     from pipeline.evaluation.planning import PlanPreview
     from pipeline.evaluation.progress import OnProgress
 
@@ -34,19 +36,45 @@ class Shown(NamedTuple):
     floors: Sequence[Floor]
 
 
-def follow_run(start: Callable[[OnProgress], EvaluationRun], shown: Shown, *, store: str | None = None) -> int:
+def follow_run(
+    client: EvaluationClient, start: Callable[[OnProgress], EvaluationRun], shown: Shown, *, store: str | None = None
+) -> int:
     """Start a run of a store, wait for its end, show it, and return the exit status.
 
     Args:
+        client: whose run it is.
         start: starts the run, or returns one that has ended already.
         store: what `--store` was, for the commands that are shown.
     """
-    with ProgressDisplay(quiet=shown.quiet) as display, ctrl_c(_raise, _raise):
+    from pipeline.evaluation.runner import live_run
+
+    driver = _Driver()
+    with ProgressDisplay(quiet=shown.quiet) as display, ctrl_c(driver.stop, driver.kill):
         begun = start(display)
+        driven = live_run(client.store.url, begun.id)
+        driver.signal = driven.stop if driven is not None else None
         if begun.is_terminal and not shown.quiet:
             tell(f"run {begun.id} of equal content is finished already; --new starts another")
-        run = _wait(begun)
+        run = begun.wait(timeout=None, poll_interval=POLL_S, raise_on_failure=False)
     return show_run_end(run, shown, store=store)
+
+
+class _Driver:
+    """Stops the run that this process drives. Called by signal handlers, so it only sets attributes, or raises."""
+
+    signal: StopSignal | None = None
+    """None before the run has begun."""
+
+    def stop(self) -> None:
+        self._begun().stop()
+
+    def kill(self) -> None:
+        self._begun().kill()
+
+    def _begun(self) -> StopSignal:
+        if self.signal is None:
+            raise KeyboardInterrupt
+        return self.signal
 
 
 def show_run_end(run: EvaluationRun, shown: Shown, *, store: str | None = None) -> int:
@@ -106,7 +134,8 @@ def ctrl_c(first: Callable[[], None], second: Callable[[], None]) -> Iterator[No
         nonlocal pressed
         pressed += 1
         if pressed == 1:
-            tell(STOPPING)
+            # Not print: the handler may have cut into one, and buffers refuse to be entered twice.
+            os.write(sys.stderr.fileno(), f"assay: {STOPPING}\n".encode())
         (first if pressed == 1 else second)()
 
     before = signal.signal(signal.SIGINT, on_signal)
@@ -114,18 +143,3 @@ def ctrl_c(first: Callable[[], None], second: Callable[[], None]) -> Iterator[No
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _wait(run: EvaluationRun) -> EvaluationRun:
-    while True:
-        try:
-            return run.wait(timeout=None, poll_interval=POLL_S, raise_on_failure=False)
-        except KeyboardInterrupt:
-            run = run.refresh()
-            if not run.is_terminal:  # the signal came between two waits
-                with suppress(EvaluationError):
-                    run.cancel()
-
-
-def _raise() -> None:
-    raise KeyboardInterrupt

@@ -54,6 +54,7 @@ def run(
     if dry_run:
         return show_preview(client.plan(evaluation.id, limit=rows), as_json=as_json)
     return follow_run(
+        client,
         lambda on_progress: client.run(
             evaluation.id,
             engine=engine or loaded.config.engine,

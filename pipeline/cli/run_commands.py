@@ -114,6 +114,7 @@ def resume(
     client = EvaluationClient(store)
     run_id = find_run_id(client.store, run)
     return follow_run(
+        client,
         lambda on_progress: client.resume(
             run_id,
             engine=engine or "auto",

@@ -109,6 +109,7 @@ def _score_into_store(store: str | None, scoring: FileScoring, chosen: RunOption
 
     client = EvaluationClient(store)
     return follow_run(
+        client,
         lambda on_progress: score_registered(
             client,
             scoring,
