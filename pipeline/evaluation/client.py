@@ -190,13 +190,14 @@ class EvaluationClient:
             PlanMismatchError: what it would do has changed, such as the version of pyarrow.
         """
         run = self._catalog.run(_given("run id", run_id))
-        if not force:
-            refuse_live_run(self._catalog, run.id)
+        state = read_state(self._catalog, run.id) if force else refuse_live_run(self._catalog, run.id)
+        if state.status is EvaluationRunStatus.SUCCEEDED:
+            return self.get_run(run.id)
         record = self._catalog.evaluation(run.evaluation_id)
         limit = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
         prepared = self._prepare(record, limit, trust)
         options = RunOptions(engine, ray_address, workers, max_failures, on_progress)
-        return self._continue(record, run, prepared, options, force)
+        return self._start(record, run, prepared, options)
 
     def get_run(self, run_id: str) -> EvaluationRun:
         """One run as it stands now. Raises EvaluationNotFoundError."""

@@ -23,6 +23,7 @@ from pipeline.evaluation.progress import ProgressCounter
 from pipeline.evaluation.results import ResultFolder
 from pipeline.records import columns
 from pipeline.records.dataset import DatasetRevisionRef, Revision
+from pipeline.records.names import slug
 from pipeline.records.evaluation import EvaluationRecord, Outcome
 from pipeline.store import DatasetClient, Store, pin_files, register_revision, resolve_revision
 
@@ -106,13 +107,14 @@ def score_registered(
     """Score files as a run of the client's store; an equal run that is there is continued or returned.
 
     Args:
-        name: of the evaluation; None: that of the first file.
+        name: of the evaluation and, slugged, of the dataset; None: that of the first file.
         run: as `EvaluationClient.run`.
     """
-    revision = _revision(client.store, scoring.files)
+    name = name or PurePath(scoring.files[0]).stem or NAME
+    revision = _revision(client.store, scoring.files, slug(name))
     ref = register_revision(client.store, revision)
     evaluation = client.create(
-        name or PurePath(scoring.files[0]).stem or NAME,
+        name,
         dataset=ref,
         task=None,
         scorers=scoring.wanted_scorers(),
@@ -131,8 +133,8 @@ def _remove_scratch(store: Store) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _revision(store: Store, files: Sequence[str]) -> Revision:
+def _revision(store: Store, files: Sequence[str], name: str = NAME) -> Revision:
     if all(PurePath(file).suffix.casefold() == ".parquet" for file in files):
-        return pin_files(files)
-    ref: DatasetRevisionRef = DatasetClient(store).upload("input", list(files))
+        return pin_files(files, name)
+    ref: DatasetRevisionRef = DatasetClient(store).upload(name, list(files))
     return resolve_revision(store, ref)
