@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import errno
-import multiprocessing
 import os
 import random
 import signal
@@ -48,20 +47,36 @@ def test_a_killed_writer_never_leaves_a_torn_object(tmp_path):
     assert n_leftovers, "no kill met a write: the test shows nothing"
 
 
-def race(folder, start, number):
-    store = Store(folder)
-    start.wait()
-    return [store.create(f"race/{round_number}", b"%d" % number * 1000) for round_number in range(40)]
+RACER = """
+import sys
+from pipeline.store import Store
+store, mine = Store(sys.argv[1]), sys.argv[2].encode() * 1000
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(40):
+    print(store.create(f"race/{number}", mine)[:1].decode(), end="", flush=True)
+"""
 
 
 def test_of_racing_processes_exactly_one_creates(tmp_path):
-    context = multiprocessing.get_context("spawn")
-    with context.Manager() as manager, context.Pool(6) as pool:
-        start = manager.Barrier(6)
-        stands = pool.starmap(race, [(str(tmp_path), start, number) for number in range(6)])
-    store = Store(tmp_path)
-    for round_number in range(40):
-        assert {answers[round_number] for answers in stands} == {store.read(f"race/{round_number}")}
+    command = [sys.executable, "-c", RACER, str(tmp_path)]
+    racers = [
+        subprocess.Popen(
+            [*command, str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=Path(__file__).parents[3],
+        )
+        for number in range(6)
+    ]  # fmt: skip
+    for racer in racers:
+        assert racer.stdout is not None
+        racer.stdout.readline()
+    for racer in racers:
+        assert racer.stdin is not None
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    stands = [racer.communicate(timeout=60)[0] for racer in racers]
+    winners = "".join(Store(tmp_path).read(f"race/{number}")[:1].decode() for number in range(40))
+    assert stands == [winners] * 6
 
 
 def test_a_resume_removes_old_temporary_files_and_leaves_young_ones(tmp_path):
