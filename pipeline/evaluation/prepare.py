@@ -19,7 +19,7 @@ from pipeline.records.columns import result_schema
 from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.plan import Plan
-from pipeline.store import Store
+from pipeline.store import Store, known_digests
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Prepared:
             record=self.record,
             result_schema=self.plan.pins["written_schema"],
             functions=self.functions,
+            digests=known_digests(self.revision),
         )
         return Job(store, prefix, self.plan, work, self.resources(), prepared_s)
 

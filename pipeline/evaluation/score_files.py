@@ -23,8 +23,8 @@ from pipeline.evaluation.progress import ProgressCounter
 from pipeline.evaluation.results import ResultFolder
 from pipeline.records import columns
 from pipeline.records.dataset import DatasetRevisionRef, Revision
-from pipeline.records.names import slug
 from pipeline.records.evaluation import EvaluationRecord, Outcome
+from pipeline.records.names import slug
 from pipeline.store import DatasetClient, Store, pin_files, register_revision, resolve_revision
 
 SCRATCH = "scratch"  # beside the result, outside the index: converted inputs and pinned functions

@@ -15,7 +15,7 @@ from pipeline.functions import FunctionMaterial
 from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.plan import DataFile, Part, Receipt
-from pipeline.store import RevisionReader, Store, publish, write_parquet
+from pipeline.store import FileIdentity, RevisionReader, Store, learn_digests, publish, write_parquet
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,8 @@ class EvaluationWork:
     """Arrow's IPC form, base64."""
     functions: Mapping[str, FunctionMaterial]
     """By version id."""
+    digests: Mapping[FileIdentity, str]
+    """SHA-256 of pinned files that the driver has digested: not every worker need do it again."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -53,6 +55,7 @@ class EvaluationWorker:
 
     def __init__(self, work: EvaluationWork, workers: int) -> None:
         self._work = work
+        learn_digests(work.digests)
         self._reader = RevisionReader(work.inputs, work.revision)
         self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, workers=workers)
 

@@ -6,7 +6,7 @@ from pipeline.store.datasets import DatasetClient, RevisionInfo
 from pipeline.store.heads import HeadEntry, append_head, current_head, list_heads
 from pipeline.store.open_url import expand_inputs, input_size, open_input
 from pipeline.store.parquet import write_parquet
-from pipeline.store.pinned import pin_files, pin_stored
+from pipeline.store.pinned import FileIdentity, known_digests, learn_digests, pin_files, pin_stored
 from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision, resolve_revision
 from pipeline.store.sources import Progress, Source, SourceOptions, open_source
@@ -14,6 +14,7 @@ from pipeline.store.store import Store, open_store
 
 __all__ = [
     "DatasetClient",
+    "FileIdentity",
     "HeadEntry",
     "ObjectInfo",
     "Progress",
@@ -30,6 +31,8 @@ __all__ = [
     "finish",
     "get_revision",
     "input_size",
+    "known_digests",
+    "learn_digests",
     "list_heads",
     "newest_revision",
     "open_input",

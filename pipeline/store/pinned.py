@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pipeline.errors import CorruptError, DatasetError, InputError, MissingError
@@ -21,8 +21,10 @@ from pipeline.store.store import Store
 PINNED = "pinned"
 """The dataset of a revision whose files were pinned without a name."""
 _CHUNK_BYTES = 1 << 20
-_digests: dict[tuple[str, int, int], str] = {}
-"""SHA-256 of local files by path, size and time of change (ns): a file is digested once a process."""
+FileIdentity = tuple[str, int, int, int, int]
+"""A local file as it was: path, inode, size, times of its last write and change (ns)."""
+_digests: dict[FileIdentity, str] = {}
+"""SHA-256 of local files: a file that is the same by its identity is digested once a run."""
 
 
 def is_pinned(part: PartFile) -> bool:
@@ -85,6 +87,17 @@ def file_digest(path: str, span: Span | None = None) -> str:
     return digest.hexdigest()
 
 
+def known_digests(revision: Revision) -> dict[FileIdentity, str]:
+    """What this process has digested of a revision's pinned files, for workers to know as well."""
+    identities = [_identity(part.path) for part in revision.parts if is_pinned(part)]
+    return {identity: _digests[identity] for identity in identities if identity in _digests}
+
+
+def learn_digests(known: Mapping[FileIdentity, str]) -> None:
+    """Take over what another process of the run has digested; a file of another identity is digested here."""
+    _digests.update(known)
+
+
 def check_unchanged(path: str, part: PartFile) -> None:
     """Raise unless the file still is the one that the part describes.
 
@@ -109,11 +122,11 @@ def _place(store: Store, key: str) -> str:
     return f"{store.url}/{key}" if path is None else str(path)
 
 
-def _identity(path: str) -> tuple[str, int, int] | None:
+def _identity(path: str) -> FileIdentity | None:
     if "://" in path:
         return None
     try:
         stat = Path(path).stat()
     except OSError:
         return None
-    return path, stat.st_size, stat.st_mtime_ns
+    return path, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
