@@ -21,8 +21,8 @@ from scorers._builtin import (
     scored,
 )
 from scorers._json import LONG_DIGITS, read_json
-from scorers._json_text import compact_json, json_strings
-from scorers._text import fold, strip
+from scorers._json_text import compact_json, json_escaped
+from scorers._text import fold
 from scorers.base import ScoreColumns
 
 MODES = ("all", "any", "fraction")
@@ -40,7 +40,7 @@ class Contains(Builtin):
 
     def score(self, rows: pa.Table) -> ScoreColumns:
         """Score each row; a missing column is a TypeError."""
-        candidate, reference = (strip(texts) for texts in self.texts(rows))
+        candidate, reference = self.stripped_texts(rows)
         folded = fold(candidate) if self.case_insensitive else candidate
         value, metadata = self._literals(folded, fold(reference) if self.case_insensitive else reference)
         arrays = reference.str.starts_with("[").arg_true()
@@ -52,12 +52,12 @@ class Contains(Builtin):
         """Every reference as one needle; an empty one wants nothing."""
         found = pl.select(pl.lit(candidate).str.contains(pl.lit(needle), literal=True)).to_series()
         wanted = needle != ""
-        quoted = pl.when(wanted).then(json_strings(needle)).otherwise(pl.lit(""))  # an empty needle is found
-        before = pl.when(found).then(pl.lit('{"matched":[')).otherwise(pl.lit('{"matched":[],"missing":['))
-        after = pl.when(found).then(pl.lit('],"missing":[]}')).otherwise(pl.lit("]}"))
+        before = pl.when(found).then(pl.lit('{"matched":["')).otherwise(pl.lit('{"matched":[],"missing":["'))
+        after = pl.when(found).then(pl.lit('"],"missing":[]}')).otherwise(pl.lit('"]}'))
+        shown = pl.concat_str(before, json_escaped(needle), after)
         frame = pl.select(
             pl.when(wanted).then(found.cast(pl.Float64)).otherwise(self._share(0, 0)).alias("value"),
-            pl.concat_str(before, quoted, after).alias("metadata"),
+            pl.when(wanted).then(shown).otherwise(pl.lit('{"matched":[],"missing":[]}')).alias("metadata"),
         )
         return frame["value"], frame["metadata"]
 

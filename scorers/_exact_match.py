@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scorers._builtin import PAIR, Builtin, check_flag, check_function_options, check_inputs, check_name, scored
-from scorers._text import collapse_whitespace, fold, strip
+from scorers._text import collapse_whitespace, fold
 from scorers.base import TEXT_TYPE, ScoreColumns
 
 
@@ -28,15 +28,14 @@ class ExactMatch(Builtin):
 
     def score(self, rows: pa.Table) -> ScoreColumns:
         """Score each row; a missing column is a TypeError."""
-        candidate, reference = (self._prepared(texts) for texts in self.texts(rows))
+        texts = self.stripped_texts(rows) if self.strip else self.texts(rows)
+        candidate, reference = (self._prepared(text) for text in texts)
         equal = (candidate == reference).to_arrow()
         return scored(equal, pc.if_else(equal, _MATCHED, _NOT_MATCHED))
 
     def _prepared(self, texts: pl.Series) -> pl.Series:
         if self.normalize_whitespace:
             texts = collapse_whitespace(texts)
-        elif self.strip:
-            texts = strip(texts)
         return fold(texts) if self.case_insensitive else texts
 
 

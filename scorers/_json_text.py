@@ -12,16 +12,29 @@ from scorers._text import is_ascii
 
 
 def json_strings(texts: pl.Series) -> pl.Series:
-    """Each text as a JSON string in ASCII, quotes included, as `json.dumps(text)` writes it."""
+    """Each text as a JSON string in ASCII, quotes included, as `json.dumps(text)` writes it; null stays null."""
+    return pl.select(pl.concat_str(pl.lit('"'), json_escaped(texts), pl.lit('"'))).to_series()
+
+
+def json_escaped(texts: pl.Series) -> pl.Series:
+    """What stands between the quotes of `json_strings`."""
+    rows = texts.str.contains(_TO_ESCAPE).arg_true()
+    return texts.clone().scatter(rows, _escaped(texts.gather(rows))) if len(rows) else texts
+
+
+_TO_ESCAPE = r"[^ !#-\[\]-~]"  # all but what is printed in ASCII, and of that the quote and the backslash
+
+
+def _escaped(texts: pl.Series) -> pl.Series:
     frame = pl.select(pl.struct(texts.alias("")).struct.json_encode())
-    quoted = frame.to_series().str.strip_prefix('{"":').str.strip_suffix("}")
+    escaped = frame.to_series().str.strip_prefix('{"":"').str.strip_suffix('"}')
     odd = ~is_ascii(texts) | texts.str.contains("\x7f", literal=True)
     if not odd.any():
-        return quoted
+        return escaped
     rows = odd.arg_true()
     # JSON text holds no raw line feed, so that one call can write all of them with line feeds between.
-    lines = json.dumps(texts.gather(rows).to_list(), separators=("\n", ":"))[1:-1].split("\n")
-    return quoted.scatter(rows, pl.Series(lines, dtype=pl.String))
+    lines = json.dumps(texts.gather(rows).to_list(), separators=("\n", ":"))[2:-2].split('"\n"')
+    return escaped.scatter(rows, pl.Series(lines, dtype=pl.String))
 
 
 def json_floats(values: pl.Series) -> pl.Series:

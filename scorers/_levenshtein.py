@@ -12,7 +12,7 @@ from rapidfuzz.distance import Levenshtein as Distance
 from rapidfuzz.process import cpdist
 
 from scorers._builtin import PAIR, Builtin, check_flag, check_function_options, check_inputs, check_name, scored
-from scorers._text import fold, strip
+from scorers._text import fold
 from scorers.base import ScoreColumns
 
 
@@ -27,14 +27,14 @@ class Levenshtein(Builtin):
 
     def score(self, rows: pa.Table) -> ScoreColumns:
         """Score each row; a missing column is a TypeError."""
-        candidate, reference = (strip(texts) for texts in self.texts(rows))
+        candidate, reference = self.stripped_texts(rows)
         if self.case_insensitive:
             candidate, reference = fold(candidate), fold(reference)
-        distance = pl.Series("distance", cpdist(candidate.to_list(), reference.to_list(), scorer=Distance.distance))
+        distance = _distances(candidate, reference)
         longest = pl.max_horizontal(candidate.str.len_chars(), reference.str.len_chars(), pl.lit(1))
         frame = pl.select(
             (1.0 - distance.cast(pl.Float64) / longest).alias("value"),
-            pl.format("{}{}{}", pl.lit('{"distance":'), distance, pl.lit("}")).alias("metadata"),
+            pl.concat_str(pl.lit('{"distance":'), distance.cast(pl.String), pl.lit("}")).alias("metadata"),
         )
         return scored(frame["value"], frame["metadata"])
 
@@ -60,3 +60,11 @@ def levenshtein(
         function_options=check_function_options(function_options, Levenshtein),
         case_insensitive=check_flag("case_insensitive", case_insensitive),
     )
+
+
+def _distances(candidate: pl.Series, reference: pl.Series) -> pl.Series:
+    """Edit distances. Only texts that differ are read into Python, which takes longer than to compare equal ones."""
+    distances = pl.zeros(len(candidate), pl.Int64, eager=True)
+    rows = (candidate != reference).arg_true()
+    found = cpdist(candidate.gather(rows).to_list(), reference.gather(rows).to_list(), scorer=Distance.distance)
+    return distances.scatter(rows, pl.Series(found, dtype=pl.Int64))

@@ -35,6 +35,16 @@ def match_texts(request: Request) -> list[list[str | None]]:
     return [[found[group] if found else None for found in matches] for group in shown]
 
 
+GIVEN_UP = (MemoryError, RecursionError, SystemError)
+"""What `re` raises over a text. SystemError is a defect of its own, seen in 3.11 with groups in possessive repeats."""
+
+
+def why_given_up(error: BaseException) -> str:
+    """The error of the row."""
+    reason = str(error) if isinstance(error, SystemError) else "the pattern needs too much memory on this text"
+    return f"{type(error).__name__}: {reason}"
+
+
 def _serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes the pipe
     # What the parent did with the signal of the limit is inherited; here it must end the process.
@@ -49,8 +59,8 @@ def _serve() -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, request.limit_s)
         try:
             answer: list[list[str | None]] | str = match_texts(request)
-        except (MemoryError, RecursionError) as error:
-            answer = f"{type(error).__name__}: the pattern needs too much memory on this text"
+        except GIVEN_UP as error:
+            answer = why_given_up(error)
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         pickle.dump(answer, sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
         sys.stdout.buffer.flush()

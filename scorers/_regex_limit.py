@@ -16,7 +16,7 @@ import threading
 from types import FrameType
 
 from scorers import _regex_child
-from scorers._regex_child import Request, match_texts
+from scorers._regex_child import GIVEN_UP, Request, match_texts, why_given_up
 
 LONGEST_HERE = 100_000
 """Characters. `re` looks for signals every 4,096 steps, and a step may read the whole text: a limit of 0.3 s ended
@@ -32,7 +32,7 @@ class TooSlowError(Exception):
 
 
 class TooLargeError(Exception):
-    """The match needed too much memory."""
+    """The match needed too much memory, or `re` failed on it."""
 
 
 def match_within(request: Request) -> Answer:
@@ -45,8 +45,8 @@ def match_within(request: Request) -> Answer:
         return _child.ask(request)
     try:
         return _match_here(request)
-    except (MemoryError, RecursionError) as error:
-        raise TooLargeError(f"{type(error).__name__}: the pattern needs too much memory on this text") from None
+    except GIVEN_UP as error:
+        raise TooLargeError(why_given_up(error)) from None
 
 
 def _match_here(request: Request) -> Answer:

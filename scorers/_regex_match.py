@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 from scorers._builtin import Builtin, check_flag, check_function_options, check_inputs, check_name, scored
-from scorers._json_text import json_strings
+from scorers._json_text import json_escaped
+from scorers._regex_bulk import match_in_bulk
 from scorers._regex_child import Request
 from scorers._regex_limit import Answer, TooLargeError, TooSlowError, match_within
 from scorers.base import ScoreColumns
@@ -34,15 +36,24 @@ class RegexMatch(Builtin):
     def score(self, rows: pa.Table) -> ScoreColumns:
         """Score each row; a missing column is a TypeError. A row on which the pattern takes too long gets an error."""
         [texts] = self.texts(rows)
+        columns, left = match_in_bulk(self.pattern, self.flags, texts, full_match=self.full_match)
+        if not len(left):
+            return self._scored(columns[0], columns[1:], {})
+        found, errors = self._one_by_one(texts.gather(left).to_list())
+        columns = [
+            column.scatter(left, pl.Series(more, dtype=pl.String)) for column, more in zip(columns, found, strict=True)
+        ]
+        return self._scored(columns[0], columns[1:], {left[at]: error for at, error in errors.items()})
+
+    def _one_by_one(self, texts: list[str]) -> tuple[Answer, dict[int, str]]:
         columns: Answer = [[] for _ in range(1 + len(self._groups()))]
         errors: dict[int, str] = {}
-        for found, error in self._chunks(texts.to_list()):
+        for found, error in self._chunks(texts):
             if error is not None:
                 errors[len(columns[0])] = error
             for column, more in zip(columns, found, strict=True):
                 column.extend(more)
-        series = [pl.Series(column, dtype=pl.String) for column in columns]
-        return self._scored(series[0], series[1:], errors)
+        return columns, errors
 
     def _groups(self) -> list[str]:
         return sorted(re.compile(self.pattern, self.flags).groupindex)
@@ -124,19 +135,12 @@ def _checked_pattern(pattern: object, flags: object) -> str:
 
 
 def _metadata(match: pl.Series, groups: dict[str, pl.Series]) -> pl.Series:
-    shown = pl.lit("")
+    pieces: list[pl.Expr | pl.Series] = [pl.lit('{"groups":{')]
     for name, texts in groups.items():
-        comma = "" if name == min(groups) else ","
-        key = json_strings(pl.Series([name]))[0]
-        shown = pl.format("{}{}{}", shown, pl.lit(f"{comma}{key}:"), _strings_or_null(texts))
-    shown = pl.when(match.is_not_null()).then(shown).otherwise(pl.lit(""))
-    text = pl.format(
-        "{}{}{}{}{}", pl.lit('{"groups":{'), shown, pl.lit('},"match":'), _strings_or_null(match), pl.lit("}")
-    )
-    return pl.select(text).to_series()
-
-
-def _strings_or_null(texts: pl.Series) -> pl.Series:
-    return pl.select(
-        pl.when(texts.is_null()).then(pl.lit("null")).otherwise(json_strings(texts.fill_null("")))
-    ).to_series()
+        start, text = f"{',' if len(pieces) > 1 else ''}{json.dumps(name)}:", json_escaped(texts)
+        if texts.null_count() == match.null_count():  # in every match
+            pieces += [pl.lit(f'{start}"'), text, pl.lit('"')]
+        else:
+            pieces += [pl.lit(start), pl.concat_str(pl.lit('"'), text, pl.lit('"')).fill_null("null")]
+    pieces += [pl.lit('},"match":"'), json_escaped(match), pl.lit('"}')]
+    return pl.select(pl.concat_str(pieces).fill_null('{"groups":{},"match":null}')).to_series()

@@ -24,7 +24,7 @@ from scorers._builtin import (
     scored,
 )
 from scorers._json_text import json_floats
-from scorers._text import collapse_whitespace, fold, strip
+from scorers._text import collapse_whitespace, fold
 from scorers.base import ScoreColumns
 
 UNITS = ("word", "char")
@@ -43,7 +43,7 @@ class StringSimilarity(Builtin):
 
     def score(self, rows: pa.Table) -> ScoreColumns:
         """Score each row; a missing column is a TypeError."""
-        candidate, reference = (strip(texts) for texts in self.texts(rows))
+        candidate, reference = self.stripped_texts(rows)
         if self.case_insensitive:
             candidate, reference = fold(candidate), fold(reference)
         if self.method == "jaccard":

@@ -34,6 +34,14 @@ def text_of(column: pa.ChunkedArray) -> pl.Series:
     return pl.Series(_python_texts(column), dtype=pl.String)
 
 
+def stripped_text_of(column: pa.ChunkedArray) -> pl.Series:
+    """`text_of`, stripped as by `strip`; for columns of text in half the time."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _series(pc.utf8_trim(column, characters=WHITESPACE))
+    return strip(text_of(column))
+
+
 def strip(texts: pl.Series) -> pl.Series:
     """`str.strip()` of each text."""
     return texts.str.strip_chars(WHITESPACE)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import scorers
 from scorers import ScoreColumns
+from scorers._builtin import _KEPT
 from scorers.base import TEXT_TYPE, VALUE_TYPE
 
 SCORERS = [
@@ -155,3 +156,21 @@ def test_infinite_differences_follow_the_table_of_tolerances() -> None:
     ]
     assert [columns.value.to_pylist() for columns in found] == [[0.0], [0.0], [1.0]]
     assert {columns.metadata[0].as_py() for columns in found} == {'{"difference":null}'}
+
+
+def test_texts_that_are_kept_for_the_next_scorer_are_those_of_its_table() -> None:
+    first = pa.table({"output": [" a "], "expected": ["a"]})
+    second = pa.table({"output": ["b"], "expected": ["a"]})
+    tables = [first, second, first.slice(0), second, first]
+    assert [scorers.exact_match().score(table).value[0].as_py() for table in tables] == [1.0, 0.0, 1.0, 0.0, 1.0]
+    scorers.levenshtein(case_insensitive=True).score(first)
+    assert scorers.levenshtein(inputs=["expected", "output"]).score(first).value.to_pylist() == [1.0]
+
+
+def test_texts_are_kept_no_longer_than_their_table() -> None:
+    table = pa.table({"output": [" a "], "expected": ["a"]})
+    scorers.exact_match().score(table)
+    kept = _KEPT.texts_of(table)
+    assert set(kept) == {"output", "expected"}
+    del table
+    assert kept == {}

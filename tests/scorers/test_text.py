@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scorers._json_text import json_floats, json_strings
-from scorers._text import WHITESPACE, collapse_whitespace, fold, strip, text_of
+from scorers._text import WHITESPACE, collapse_whitespace, fold, strip, stripped_text_of, text_of
 
 EVERY_CHARACTER = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
 ANY_TEXT = st.lists(st.text(st.characters(exclude_categories=["Cs"])))
@@ -28,6 +28,8 @@ def test_every_character_is_stripped_folded_and_quoted_as_by_python() -> None:
     texts = [f"a{char}{char}b{char}" for char in EVERY_CHARACTER]
     series = pl.Series(texts)
     assert strip(series).to_list() == [text.strip() for text in texts]
+    for kind in (pa.string(), pa.large_string()):
+        assert stripped_text_of(pa.chunked_array([texts], kind)).to_list() == [text.strip() for text in texts]
     assert collapse_whitespace(series).to_list() == [" ".join(text.split()) for text in texts]
     assert fold(series).to_list() == [text.casefold() for text in texts]
     assert json_strings(series).to_list() == [json.dumps(text) for text in texts]
@@ -38,6 +40,8 @@ def test_every_character_is_stripped_folded_and_quoted_as_by_python() -> None:
 def test_any_text_is_stripped_folded_and_quoted_as_by_python(texts: list[str]) -> None:
     series = pl.Series(texts, dtype=pl.String)
     assert strip(series).to_list() == [text.strip() for text in texts]
+    for kind in (pa.string(), pa.large_string()):
+        assert stripped_text_of(pa.chunked_array([texts], kind)).to_list() == [text.strip() for text in texts]
     assert collapse_whitespace(series).to_list() == [" ".join(text.split()) for text in texts]
     assert fold(series).to_list() == [text.casefold() for text in texts]
     assert json_strings(series).to_list() == [json.dumps(text) for text in texts]
@@ -88,6 +92,7 @@ COLUMNS: dict[str, tuple[pa.Array, list[str]]] = {
 @pytest.mark.parametrize("column, texts", [pytest.param(*case, id=name) for name, case in COLUMNS.items()])
 def test_a_value_reads_as_its_python_text_and_null_as_empty(column: pa.Array, texts: list[str]) -> None:
     assert text_of(pa.chunked_array([column])).to_list() == texts
+    assert stripped_text_of(pa.chunked_array([column])).to_list() == [text.strip() for text in texts]
 
 
 @pytest.mark.parametrize("column", [pytest.param(case[0], id=name) for name, case in COLUMNS.items()])
