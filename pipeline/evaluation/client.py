@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -54,7 +55,7 @@ class EvaluationClient:
         name: str,
         *,
         dataset: Any,
-        task: Any,
+        task: Any = None,
         scorers: Iterable[Any],
         metadata: Mapping[str, Any] | None = None,
         suite_id: str | None = None,
@@ -132,6 +133,7 @@ class EvaluationClient:
         ray_address: str | None = None,
         workers: int | None = None,
         limit: int | None = None,
+        part_rows: int | None = None,
         max_failures: int | None = None,
         on_progress: OnProgress | None = None,
         new: bool = True,
@@ -147,6 +149,7 @@ class EvaluationClient:
             ray_address: a Ray cluster; None: RAY_ADDRESS, else a Ray of our own.
             workers: how many workers; None: one for each CPU.
             limit: only so many rows from the first.
+            part_rows: rows a part at most: a part is what is done at once, and what a kill loses.
             max_failures: stop when more outputs and scores than this have failed.
             on_progress: called about twice a second, from the run's thread.
             new: False: continue the newest unfinished run of an equal plan, or return the finished one.
@@ -154,7 +157,7 @@ class EvaluationClient:
             trust: which functions may be loaded; None: those of ASSAY_TRUST, the default store and this process.
         """
         record = self._record(evaluation_id)
-        prepared = self._prepare(record, limit, trust)
+        prepared = self._prepare(record, limit, trust, part_rows)
         options = RunOptions(engine, ray_address, workers, max_failures, on_progress)
         equal = None if new else self._newest_equal(record, prepared.plan.sha256)
         if equal is not None:
@@ -194,8 +197,8 @@ class EvaluationClient:
         if state.status is EvaluationRunStatus.SUCCEEDED:
             return self.get_run(run.id)
         record = self._catalog.evaluation(run.evaluation_id)
-        limit = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
-        prepared = self._prepare(record, limit, trust)
+        limit, part_rows = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
+        prepared = self._prepare(record, limit, trust, part_rows)
         options = RunOptions(engine, ray_address, workers, max_failures, on_progress)
         return self._start(record, run, prepared, options)
 
@@ -245,7 +248,9 @@ class EvaluationClient:
         try:
             driven.join(seconds)
         except KeyboardInterrupt:
+            print(f"assay: stopping run {run_id}; Ctrl-C again kills the workers", file=sys.stderr, flush=True)
             driven.stop_and_join()
+            print(f"assay: what is done is kept: EvaluationRun.from_id({run_id!r}).resume() goes on", file=sys.stderr)
             raise
 
     def read_results(self, run_id: str) -> Scores:
@@ -257,9 +262,15 @@ class EvaluationClient:
     def _record(self, evaluation_id: str) -> EvaluationRecord:
         return self._catalog.evaluation(_given("evaluation id", evaluation_id))
 
-    def _prepare(self, record: EvaluationRecord, limit: int | None, trust: TrustPolicy | None) -> Prepared:
+    def _prepare(
+        self,
+        record: EvaluationRecord,
+        limit: int | None,
+        trust: TrustPolicy | None,
+        part_rows: int | None = None,
+    ) -> Prepared:
         revision = resolve_revision(self.store, record.dataset_revision_id)
-        return prepare(self.store, record, revision, limit=limit, trust=trust)
+        return prepare(self.store, record, revision, limit=limit, part_rows=part_rows, trust=trust)
 
     def _newest_equal(self, record: EvaluationRecord, plan_sha256: str) -> RunRecord | None:
         return next((run for run in self._catalog.runs(record.id) if run.plan_sha256 == plan_sha256), None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pipeline.errors import InputError
+from pipeline.functions import RemoteFunction
 from scorers import builtin_from_json
 
 EXPECTED = "expected"
@@ -12,7 +14,23 @@ EXPECTED = "expected"
 
 def read_expected_from(column: str, scorers: Iterable[Any]) -> list[Any]:
     """The scorers, built-ins with `column` in the place of `expected`; own functions and SQL name their columns."""
-    return [_moved(scorer, column) if EXPECTED in getattr(scorer, "inputs", ()) else scorer for scorer in scorers]
+    return [_checked(_moved(scorer, column) if EXPECTED in _inputs(scorer) else scorer, column) for scorer in scorers]
+
+
+def _inputs(scorer: Any) -> Sequence[str]:
+    found: Sequence[str] = getattr(scorer, "inputs", ())
+    return found
+
+
+def _checked(scorer: Any, column: str) -> Any:
+    if isinstance(scorer, RemoteFunction) and column != EXPECTED:
+        required = [parameter.name for parameter in scorer.parameters if not parameter.has_default]
+        if EXPECTED in required and column not in required:
+            raise InputError(
+                f"{scorer.name}() has a parameter {EXPECTED!r}, and the expected column is {column!r}: own functions "
+                f"name the columns that they read, so call the parameter {column!r}"
+            )
+    return scorer
 
 
 def _moved(scorer: Any, column: str) -> Any:

@@ -73,7 +73,7 @@ class Evaluation(_Held):
         name: str,
         *,
         dataset: Any,
-        task: Any,
+        task: Any = None,
         scorers: Iterable[Any],
         metadata: Mapping[str, Any] | None = None,
         suite_id: str | None = None,
@@ -106,10 +106,16 @@ class Evaluation(_Held):
         ray_address: str | None = None,
         workers: int | None = None,
         limit: int | None = None,
+        part_rows: int | None = None,
         max_failures: int | None = None,
         on_progress: OnProgress | None = None,
+        new: bool = True,
     ) -> EvaluationRun:
-        """Start a run in this process and return its handle at once; see `EvaluationClient.run`."""
+        """Start a run in this process and return its handle at once; see `EvaluationClient.run`.
+
+        Each call is a run of its own; with `new=False` it continues an equal run that was stopped, or returns the
+        finished one.
+        """
         return self._held().run(
             self.id,
             metadata=metadata,
@@ -117,8 +123,10 @@ class Evaluation(_Held):
             ray_address=ray_address,
             workers=workers,
             limit=limit,
+            part_rows=part_rows,
             max_failures=max_failures,
             on_progress=on_progress,
+            new=new,
         )
 
     def runs(self, limit: int | None = None) -> Iterator[EvaluationRun]:
@@ -219,6 +227,10 @@ class EvaluationRun(_Held):
     def refresh(self) -> EvaluationRun:
         """A handle of this moment."""
         return self._held().get_run(self.id)
+
+    def resume(self, **options: Any) -> EvaluationRun:
+        """Go on with it where it was stopped, killed or failed; options as `EvaluationClient.resume`."""
+        return self._held().resume(self.id, **options)
 
     def cancel(self) -> EvaluationRun:
         """Ask whoever drives it to stop; parts that are done stay, and the run can be resumed."""

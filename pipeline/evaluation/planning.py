@@ -14,7 +14,7 @@ from pipeline.records.function import FunctionRecord
 from pipeline.records.plan import Part, Plan
 
 BULK_ROWS = 65_536  # rows a part where built-in and SQL scorers alone run
-PYTHON_ROWS = 8_192  # rows a part where a Python function runs: its cost is not known, and a part is what a kill loses
+PYTHON_ROWS = 4_096  # rows a part where a Python function runs: its cost is not known, and a part is what a kill loses
 MIN_ASYNC_ROWS = 1_000  # rows a part where a function waits for a model
 ASYNC_ROUNDS = 4  # a part of async rows is at least so many times the rows in flight
 MAX_PART_BYTES = 64 * 1024 * 1024  # of rows in memory
@@ -37,6 +37,7 @@ def make_plan(
     functions: Mapping[str, FunctionRecord],
     schema: pa.Schema,
     limit: int | None = None,
+    at_most: int | None = None,
 ) -> Plan:
     """The plan of a run: equal definitions on equal data give equal plans.
 
@@ -46,16 +47,19 @@ def make_plan(
         functions: the records of all functions it uses, by version id.
         schema: of the result.
         limit: score only so many rows from the first; None: all.
+        at_most: rows a part; None: after the cost of a row.
 
     Raises:
         InputError: no rows, or a limit below 1.
     """
     if limit is not None and limit < 1:
         raise InputError(f"limit is {limit}: give at least 1, or leave it out to score all rows")
+    if at_most is not None and at_most < 1:
+        raise InputError(f"part_rows is {at_most}: give at least 1, or leave it out")
     rows = revision.rows if limit is None else min(limit, revision.rows)
     if rows == 0:
         raise InputError(f"dataset {record.dataset_id!r} has no rows: nothing can be scored")
-    size = part_rows(revision, functions)
+    size = min(part_rows(revision, functions), at_most or BULK_ROWS)
     parts = tuple(
         Part(index=index, first_row=first, rows=min(size, rows - first))
         for index, first in enumerate(range(0, rows, size))

@@ -85,19 +85,22 @@ def prepare(
     revision: Revision,
     *,
     limit: int | None = None,
+    part_rows: int | None = None,
     trust: TrustPolicy | None = None,
 ) -> Prepared:
     """The plan of a definition, and what its workers need. Loads no function.
 
     Args:
         store: where its functions and its dataset's parts are.
+        limit: only so many rows from the first; None: all.
+        part_rows: rows a part at most; None: after the cost of a row.
     Raises:
         InputError: nothing to score.
         FunctionError, UntrustedFunctionError, CorruptError: a function that may not or cannot be used.
     """
     functions = load_functions(store, record, trust)
     records = {version: material.record for version, material in functions.items()}
-    plan = make_plan(record, revision, records, schema_of(record, revision, functions), limit)
+    plan = make_plan(record, revision, records, schema_of(record, revision, functions), limit, part_rows)
     return Prepared(store, plan, record, revision, functions)
 
 

@@ -48,9 +48,12 @@ class ResultFolder:
         except MissingError:
             raise DatasetError(f"{self.where} holds no result: there is no plan.json in it", 404) from None
 
-    def planned_rows(self) -> int | None:
-        """Rows of the plan; None where it was not written."""
-        return self.plan().rows if self.store.exists(self.key("plan.json")) else None
+    def planned_rows(self) -> tuple[int | None, int | None]:
+        """Rows of the plan, and rows of its first part; None where it was not written."""
+        if not self.store.exists(self.key("plan.json")):
+            return None, None
+        plan = self.plan()
+        return plan.rows, plan.parts[0].rows
 
     def outcome(self) -> Outcome | None:
         """What the run amounts to; None where it has not succeeded."""

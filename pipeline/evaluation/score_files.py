@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -25,7 +25,15 @@ from pipeline.records import columns
 from pipeline.records.dataset import DatasetRevisionRef, Revision
 from pipeline.records.evaluation import EvaluationRecord, Outcome
 from pipeline.records.names import slug
-from pipeline.store import DatasetClient, Store, pin_files, register_revision, resolve_revision
+from pipeline.store import (
+    DatasetClient,
+    Store,
+    csv_header,
+    expand_inputs,
+    pin_files,
+    register_revision,
+    resolve_revision,
+)
 
 SCRATCH = "scratch"  # beside the result, outside the index: converted inputs and pinned functions
 NAME = "score"
@@ -44,10 +52,22 @@ class FileScoring:
     expected_column: str | None = None
     partition_by: Sequence[str] = ()
     limit: int | None = None
+    part_rows: int | None = None
+    """Rows a part at most; None: after the cost of a row."""
+    column_types: Mapping[str, str] = field(default_factory=dict)
+    """Types of CSV and JSON Lines columns that are given instead of found."""
+    delimiter: str = ","
 
     def wanted_scorers(self) -> Iterable[Any]:
         """The scorers, reading the expected column."""
         return self.scorers if self.expected_column is None else read_expected_from(self.expected_column, self.scorers)
+
+    def types_of_texts(self) -> dict[str, str]:
+        """The given types, and text for each CSV column that is compared: `007` is another answer than `7`."""
+        compared = {self.output_column, *(name for scorer in self.wanted_scorers() for name in _texts_of(scorer))}
+        files = [file for pattern in self.files for file in expand_inputs(pattern) if is_csv(file)]
+        found = {name for file in files for name in csv_header(file, self.delimiter)}
+        return dict.fromkeys(compared & found, "string") | dict(self.column_types)
 
 
 @dataclass(frozen=True)
@@ -86,7 +106,7 @@ def prepare_folder(scoring: FileScoring, to: str | os.PathLike[str]) -> Prepared
     started = time.monotonic()
     store = Store(to)
     scratch = Store(f"{store.url}/{SCRATCH}")
-    revision = _revision(scratch, scoring.files)
+    revision = _revision(scratch, scoring)
     record = define(
         scratch,
         NAME,
@@ -97,7 +117,7 @@ def prepare_folder(scoring: FileScoring, to: str | os.PathLike[str]) -> Prepared
         partition_by=scoring.partition_by,
         output_column=scoring.output_column,
     )
-    prepared = prepare(scratch, record, revision, limit=scoring.limit)
+    prepared = prepare(scratch, record, revision, limit=scoring.limit, part_rows=scoring.part_rows)
     return PreparedFolder(ResultFolder(store, ""), prepared, record, time.monotonic() - started)
 
 
@@ -111,7 +131,7 @@ def score_registered(
         run: as `EvaluationClient.run`.
     """
     name = name or PurePath(scoring.files[0]).stem or NAME
-    revision = _revision(client.store, scoring.files, slug(name))
+    revision = _revision(client.store, scoring, slug(name))
     ref = register_revision(client.store, revision)
     evaluation = client.create(
         name,
@@ -122,7 +142,7 @@ def score_registered(
         output_column=scoring.output_column,
         reuse=True,
     )
-    return client.run(evaluation.id, limit=scoring.limit, **{"new": False, **run})
+    return client.run(evaluation.id, limit=scoring.limit, part_rows=scoring.part_rows, **{"new": False, **run})
 
 
 def _remove_scratch(store: Store) -> None:
@@ -133,8 +153,20 @@ def _remove_scratch(store: Store) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _revision(store: Store, files: Sequence[str], name: str = NAME) -> Revision:
-    if all(PurePath(file).suffix.casefold() == ".parquet" for file in files):
-        return pin_files(files, name)
-    ref: DatasetRevisionRef = DatasetClient(store).upload(name, list(files))
+def _revision(store: Store, scoring: FileScoring, name: str = NAME) -> Revision:
+    if all(PurePath(file).suffix.casefold() == ".parquet" for file in scoring.files):
+        return pin_files(scoring.files, name)
+    ref: DatasetRevisionRef = DatasetClient(store).upload(
+        name, list(scoring.files), column_types=scoring.types_of_texts(), delimiter=scoring.delimiter
+    )
     return resolve_revision(store, ref)
+
+
+def _texts_of(scorer: Any) -> Sequence[str]:
+    """The columns that a built-in compares as text; own functions and SQL say by themselves what they take."""
+    return scorer.inputs if hasattr(scorer, "to_json") and hasattr(scorer, "inputs") else ()
+
+
+def is_csv(path: str) -> bool:
+    """Whether a file is read as CSV."""
+    return PurePath(path).suffix.casefold() == ".csv"

@@ -10,6 +10,7 @@ from pipeline.store.pinned import FileIdentity, known_digests, learn_digests, pi
 from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision, resolve_revision
 from pipeline.store.sources import Progress, Source, SourceOptions, open_source
+from pipeline.store.sources.csv_header import csv_header
 from pipeline.store.store import Store, open_store
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "append_head",
     "as_ref",
     "begin",
+    "csv_header",
     "current_head",
     "expand_inputs",
     "finish",
