@@ -8,13 +8,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.engine import Event, PartDone, Resources, Started, StopSignal, WorkerSpec, execute
-from pipeline.errors import FailingRunError
+from pipeline.errors import FailingRunError, PlanMismatchError
 from pipeline.evaluation.partitions import check_partition_count
 from pipeline.evaluation.progress import OnProgress, ProgressCounter
 from pipeline.records.evaluation import EvaluationRunStatus
 from pipeline.records.plan import Manifest, Plan, Receipt
 from pipeline.store import Store, begin, finish
 
+PLAN_MEANINGS = {
+    "pins.dataset_revision": "the data have changed, or are others",
+    "pins.output_column": "another column is scored",
+    "pins.task": "the task has changed, or is another",
+    "pins.scorers": "the scorers have changed, or are others",
+    "pins.partition_by": "it is partitioned by other columns",
+    "pins.writer": "it was begun with another version of pyarrow",
+    "parts": "another number of rows is asked for (limit), or the parts are cut otherwise",
+}
 PROGRESS_S = 0.5  # seconds between two calls of on_progress
 
 
@@ -63,7 +72,13 @@ def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: Sto
         StoreError, EngineError: as they say.
     """
     job.store.probe()
-    begun = begin(job.store, job.prefix, job.plan)
+    try:
+        begun = begin(job.store, job.prefix, job.plan)
+    except PlanMismatchError as error:
+        where = f"{job.store.display}/{job.prefix}".rstrip("/")
+        raise PlanMismatchError(
+            f"{where} holds the result of something else: {_meaning(error.field)} ({error})", error.field
+        ) from None
     for receipt in begun.receipts.values():
         counter.add(receipt, earlier=True)
     if begun.manifest is not None:
@@ -86,6 +101,14 @@ def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: Sto
     watch.report(force=True)
     manifest = finish(job.store, job.prefix, job.plan, receipts)
     return Committed(manifest, job.prepared_s + counter.elapsed_s)
+
+
+def _meaning(field: str | None) -> str:
+    """What differs between two plans, in the words of whoever asked for them."""
+    for start, meaning in PLAN_MEANINGS.items():
+        if (field or "").startswith(start):
+            return meaning
+    return "other settings"
 
 
 class _Watch:

@@ -117,10 +117,10 @@ class EvaluationClient:
         for _, record in zip(_numbers(limit), found, strict=False):
             yield present.evaluation_handle(record, self)
 
-    def plan(self, evaluation_id: str, *, limit: int | None = None) -> PlanPreview:
+    def plan(self, evaluation_id: str, *, limit: int | None = None, part_rows: int | None = None) -> PlanPreview:
         """What a run would do: parts, rows, calls."""
         record = self._record(evaluation_id)
-        return preview(self._prepare(record, limit, None).plan, record)
+        return preview(self._prepare(record, limit, None, part_rows).plan, record)
 
     # -- runs --------------------------------------------------------------------------------------------------
 

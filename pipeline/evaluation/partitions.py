@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote
@@ -64,7 +65,7 @@ def _by_folder(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[st
     check_partition_count(groups.num_rows, partition_by)
     for group in groups.to_pylist():
         folder = "/".join(
-            f"{quote(name, safe='')}={_folder_name(group[key])}" for name, key in zip(partition_by, names, strict=True)
+            f"{_key_name(name)}={_folder_name(group[key])}" for name, key in zip(partition_by, names, strict=True)
         )
         yield folder, rows.take(pa.array(group["row_list"], pa.int64()))
 
@@ -81,6 +82,11 @@ def check_partition_count(found: int, partition_by: Sequence[str]) -> None:
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     return pc.cast(plain, pa.string())
+
+
+def _key_name(name: str) -> str:
+    """A column's name as readers of Hive folders take it: they decode values, and not names."""
+    return re.sub(r"[/=%\\\x00-\x1f]", lambda found: quote(found[0], safe=""), name)
 
 
 def _folder_name(value: str | None) -> str:

@@ -58,7 +58,8 @@ def make_plan(
         raise InputError(f"part_rows is {at_most}: give at least 1, or leave it out")
     rows = revision.rows if limit is None else min(limit, revision.rows)
     if rows == 0:
-        raise InputError(f"dataset {record.dataset_id!r} has no rows: nothing can be scored")
+        read_from = f" (from {revision.source['from']})" if revision.source.get("from") else ""
+        raise InputError(f"dataset {record.dataset_id!r}{read_from} has no rows: nothing can be scored")
     size = min(part_rows(revision, functions), at_most or BULK_ROWS)
     parts = tuple(
         Part(index=index, first_row=first, rows=min(size, rows - first))

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from pipeline.engine import StopSignal
+from pipeline.errors import InputError
 from pipeline.evaluation.carry_out import RunOptions, carry_out
 from pipeline.evaluation.client import EvaluationClient
 from pipeline.evaluation.definition import define
@@ -105,7 +106,17 @@ def prepare_folder(scoring: FileScoring, to: str | os.PathLike[str]) -> Prepared
     """
     started = time.monotonic()
     store = Store(to)
-    scratch = Store(f"{store.url}/{SCRATCH}")
+    is_new = _check_place(store)
+    try:
+        prepared, record = _plan_in_scratch(Store(f"{store.url}/{SCRATCH}"), scoring)
+    except BaseException:
+        if is_new:
+            _remove_scratch(store)
+        raise
+    return PreparedFolder(ResultFolder(store, ""), prepared, record, time.monotonic() - started)
+
+
+def _plan_in_scratch(scratch: Store, scoring: FileScoring) -> tuple[Prepared, EvaluationRecord]:
     revision = _revision(scratch, scoring)
     record = define(
         scratch,
@@ -117,8 +128,19 @@ def prepare_folder(scoring: FileScoring, to: str | os.PathLike[str]) -> Prepared
         partition_by=scoring.partition_by,
         output_column=scoring.output_column,
     )
-    prepared = prepare(scratch, record, revision, limit=scoring.limit, part_rows=scoring.part_rows)
-    return PreparedFolder(ResultFolder(store, ""), prepared, record, time.monotonic() - started)
+    return prepare(scratch, record, revision, limit=scoring.limit, part_rows=scoring.part_rows), record
+
+
+def _check_place(store: Store) -> bool:
+    """Whether nothing is there yet. Raises InputError for a folder with things in it that are no result."""
+    if store.exists("plan.json"):
+        return False
+    others = [key for key in store.list("") if not key.startswith((f"{SCRATCH}/", "."))]
+    if others:
+        raise InputError(
+            f"{store.display} is no result folder and not empty (it has {others[0]!r}): name one that is empty or new"
+        )
+    return True
 
 
 def score_registered(

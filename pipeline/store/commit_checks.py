@@ -47,7 +47,8 @@ def refuse_other_plan(stands: bytes, mine: bytes, where: str) -> NoReturn:
 
 def _first_difference(theirs: Any, mine: Any, path: str) -> tuple[str, Any, Any] | None:
     if isinstance(theirs, dict) and isinstance(mine, dict):
-        for name in sorted(theirs.keys() | mine.keys()):
+        # Lists of parts last: they follow from what is pinned, which says more.
+        for name in sorted(theirs.keys() | mine.keys(), key=lambda name: (name == "parts", name)):
             found = _first_difference(theirs.get(name), mine.get(name), f"{path}.{name}" if path else name)
             if found:
                 return found
@@ -62,7 +63,7 @@ def _first_difference(theirs: Any, mine: Any, path: str) -> tuple[str, Any, Any]
 
 
 def _short(value: Any) -> str:
-    text = f"{len(value)} entries" if isinstance(value, list) else json.dumps(value)
+    text = f"{len(value)} entries" if isinstance(value, list) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:80] + "…"
 
 

@@ -32,6 +32,13 @@ def test_no_value_can_leave_its_folder(value, folder):
     assert piece.folder == folder
 
 
+def test_a_columns_name_stays_readable_for_readers_that_do_not_decode_it():
+    (piece,) = split_rows(pa.table({"catégorie d'âge": ["x"]}), ["catégorie d'âge"])
+    assert piece.folder == "catégorie d'âge=x"
+    (piece,) = split_rows(pa.table({"a/b=c": ["x"]}), ["a/b=c"])
+    assert piece.folder == "a%2Fb%3Dc=x"
+
+
 def test_dates_booleans_and_dictionaries_make_folders():
     rows = pa.table(
         {

@@ -206,7 +206,7 @@ def test_another_plan_at_the_same_place_is_refused_with_the_field_that_differs(d
     for scorer in (pipeline.scorers.exact_match(), pipeline.scorers.contains()):
         work = prepare_folder(FileScoring([str(file)], [scorer]), folder)
         if scorer.name == "contains":
-            with pytest.raises(PlanMismatchError, match="scorers"):
+            with pytest.raises(PlanMismatchError, match="scorers have changed, or are others"):
                 work.carry_out(RunOptions(engine="inline"), StopSignal())
         else:
             assert work.carry_out(RunOptions(engine="inline"), StopSignal()).rows == 1
