@@ -143,13 +143,25 @@ _COUNTS = {1: "one column name", PAIR: "two different column names: the candidat
 
 def check_function_options(options: Mapping[str, Any], scorer: type[Builtin]) -> dict[str, Any]:
     """The keywords that are none of the scorer's own; TypeError for one that no function knows either."""
-    known = [item.name for item in fields(scorer) if item.name != "function_options"]
     for name, value in options.items():
         if name == "image" and value is not None:
             raise TypeError("image is not supported: describe what a scorer needs installed with runtime_env")
         if name != "image" and name not in FUNCTION_OPTIONS:
-            raise TypeError(f"{scorer.builtin}() has no option {name!r}{nearest(name, [*known, *FUNCTION_OPTIONS])}")
+            raise TypeError(f"{scorer.builtin}() has no option {name!r}{_nearest_option(name, scorer)}")
     return {name: value for name, value in options.items() if name != "image"}
+
+
+def _nearest_option(name: str, scorer: type[Builtin]) -> str:
+    """As `nearest`, but the scorer's own options come before those of every function."""
+    shared = {item.name for item in fields(Builtin)}
+    own = [item.name for item in fields(scorer) if item.name not in shared] + ["name", "inputs"]
+    for options in (own, FUNCTION_OPTIONS):
+        if difflib.get_close_matches(name, options):
+            return nearest(name, options)
+    alike = [option for option in own if any(word in option.split("_") for word in name.split("_"))]
+    if alike:
+        return f"; did you mean {' or '.join(map(repr, alike))}?"
+    return f"{nearest(name, own)}; and the options of every function: {', '.join(FUNCTION_OPTIONS)}"
 
 
 def check_flag(name: str, value: object) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from pipeline.errors import InputError
+from pipeline.errors import DatasetError, InputError
 
 if TYPE_CHECKING:
     from pipeline.records.dataset import DatasetRevisionRef
@@ -46,6 +48,36 @@ def expand_paths(texts: Sequence[str], folder: Path) -> list[str]:
     return [
         file for text in texts for file in expand_inputs(text if "://" in text else folder / Path(text).expanduser())
     ]
+
+
+def parse_types(texts: Sequence[str] | None) -> dict[str, str]:
+    """The types of `--type`, by column. Raises InputError for what is not `COLUMN=TYPE`."""
+    types = {}
+    for text in texts or ():
+        name, separator, kind = text.rpartition("=")
+        if not separator or not name or not kind:
+            raise InputError(f"--type {text!r} is not COLUMN=TYPE, as in --type zip=string")
+        types[name] = kind
+    return types
+
+
+@contextmanager
+def told_as_option(advice: str = "") -> Iterator[None]:
+    """What is said of the argument `column_types` is said of `--type`.
+
+    Args:
+        advice: added where a message recommends it and the command has no such option.
+    """
+    try:
+        yield
+    except (DatasetError, InputError) as error:
+        message = str(error)
+        if "column_types" not in message:
+            raise
+        message = re.sub(r"""column_types=\{"(.+?)": "(.+?)"\}""", r"--type '\1=\2'", message)
+        message = re.sub(r"column_types\['(.+?)'\]", r"--type of '\1'", message)
+        message = message.replace("in column_types", "with --type").replace("column_types", "--type")
+        raise InputError(message + advice) from error
 
 
 def dataset_reference(texts: Sequence[str], folder: Path, name: str, *, home: Store, into: Store) -> DatasetRevisionRef:

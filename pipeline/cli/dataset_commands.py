@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipeline.cli import options
-from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,31 +23,29 @@ DatasetArgument = Annotated[str, typer.Argument(metavar="NAME[@REVISION]", help=
 def upload(
     name: Annotated[str, typer.Argument(metavar="NAME", help="1 to 63 of a-z 0-9 . _ -")],
     files: Annotated[list[str], typer.Argument(metavar="FILE…", help="CSV, JSONL or Parquet: paths, globs, URLs.")],
-    column_type: Annotated[
-        list[str] | None,
-        typer.Option("--type", metavar="COLUMN=TYPE", help="Of CSV and JSONL: zip=string; repeatable."),
-    ] = None,
-    delimiter: Annotated[str, typer.Option("--delimiter", help="Of CSV files.")] = ",",
+    column_type: options.TypeOption = None,
+    delimiter: options.DelimiterOption = ",",
     pin: Annotated[bool, typer.Option("--pin", help="Leave Parquet where it is, checked when it is read.")] = False,
     store: options.StoreOption = None,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> int:
     """Make files the newest revision of a dataset; the same rows again are the same revision."""
-    from pipeline.cli.dataset_arguments import expand_paths
+    from pipeline.cli.dataset_arguments import expand_paths, parse_types, told_as_option
     from pipeline.cli.exit_codes import ExitCode
     from pipeline.cli.screen import print_facts, print_json
     from pipeline.store import DatasetClient
 
     client = DatasetClient(store)
-    ref = client.upload(
-        name,
-        expand_paths(files, Path()),
-        column_types=dict(_column_type(text) for text in column_type or ()),
-        delimiter=delimiter,
-        pin=pin,
-        on_progress=None if quiet else _show_bytes(),
-    )
+    with told_as_option():
+        ref = client.upload(
+            name,
+            expand_paths(files, Path()),
+            column_types=parse_types(column_type),
+            delimiter=delimiter,
+            pin=pin,
+            on_progress=None if quiet else _show_bytes(),
+        )
     info = next(info for info in client.revisions(name) if info.ref == ref)
     if as_json:
         print_json(_info_json(info))
@@ -64,7 +61,7 @@ def list_datasets(
 ) -> int:
     """List datasets with their newest revision."""
     from pipeline.cli.exit_codes import ExitCode, tell
-    from pipeline.cli.screen import print_json, print_table
+    from pipeline.cli.screen import print_json
     from pipeline.store import DatasetClient
 
     client = DatasetClient(store)
@@ -72,9 +69,7 @@ def list_datasets(
     if as_json:
         print_json([_info_json(info) for info in infos])
     elif infos:
-        print_table(
-            ["dataset", "revision", "rows", "bytes", "columns", "uploaded (UTC)"], map(_row, infos), right=_COUNTS
-        )
+        _print_infos(infos)
     else:
         tell(f"there are no datasets in {client.store.display}")
     return ExitCode.DONE
@@ -99,9 +94,9 @@ def show(dataset: DatasetArgument, store: options.StoreOption = None, as_json: o
         return ExitCode.DONE
     print_facts(_facts(next(info for info in infos if info.ref == ref)))
     print()
-    print_table(["column", "type"], columns)
+    print_table(["column", "type"], columns, whole=("column",), prose=("type",))
     print()
-    print_table(["dataset", "revision", "rows", "bytes", "columns", "uploaded (UTC)"], map(_row, infos), right=_COUNTS)
+    _print_infos(infos)
     return ExitCode.DONE
 
 
@@ -133,13 +128,6 @@ def _tables(store: Any, ref: Any) -> Iterator[pa.Table]:
             yield reader.read(first, min(ROWS_AT_ONCE, revision.rows - first))
 
 
-def _column_type(text: str) -> tuple[str, str]:
-    name, separator, kind = text.rpartition("=")
-    if not separator or not name or not kind:
-        raise InputError(f"--type {text!r} is not COLUMN=TYPE, as in --type zip=string")
-    return name, kind
-
-
 def _show_bytes() -> Any:
     """What shows progress of an upload: a plain line for each tenth, on stderr."""
     told = 0
@@ -154,7 +142,15 @@ def _show_bytes() -> Any:
     return show_bytes
 
 
-_COUNTS = ("rows", "bytes", "columns")
+def _print_infos(infos: Iterable[RevisionInfo]) -> None:
+    from pipeline.cli.screen import print_table
+
+    print_table(
+        ["dataset", "revision", "rows", "bytes", "columns", "uploaded (UTC)"],
+        map(_row, infos),
+        right=("rows", "bytes", "columns"),
+        whole=("dataset", "revision", "uploaded (UTC)"),
+    )
 
 
 def _row(info: RevisionInfo) -> list[Any]:

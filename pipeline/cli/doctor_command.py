@@ -16,5 +16,5 @@ def doctor(store: options.StoreOption = None, as_json: options.JsonOption = Fals
     if as_json:
         print_json({"ok": not is_broken, "checks": [check._asdict() for check in checks]})
     else:
-        print_table(["what", "state", "detail"], checks)
+        print_table(["what", "state", "detail"], checks, whole=("what", "state"), prose=("detail",))
     return ExitCode.FAULT if is_broken else ExitCode.DONE

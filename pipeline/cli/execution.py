@@ -56,7 +56,7 @@ def follow_run(
         if begun.is_terminal and not shown.quiet:
             tell(f"run {begun.id} of equal content is finished already; --new starts another")
         run = begun.wait(timeout=None, poll_interval=POLL_S, raise_on_failure=False)
-    return show_run_end(run, shown, store=store)
+    return show_run_end(run, shown, store=store, rows_here=display.rows_here)
 
 
 class _Driver:
@@ -77,12 +77,12 @@ class _Driver:
         return self.signal
 
 
-def show_run_end(run: EvaluationRun, shown: Shown, *, store: str | None = None) -> int:
-    """Show how a run ended and return the exit status."""
+def show_run_end(run: EvaluationRun, shown: Shown, *, store: str | None = None, rows_here: int = 0) -> int:
+    """Show how a run ended, after `rows_here` rows done by this process, and return the exit status."""
     from pipeline.evaluation import EvaluationRunStatus, result_files
 
     if run.status is EvaluationRunStatus.SUCCEEDED:
-        finished = Finished.of_run(run, result_files(run), store)
+        finished = Finished.of_run(run, result_files(run), store, rows_here)
         print_finished(finished, as_json=shown.as_json)
         return judge(finished.summary, shown.floors)
     if shown.as_json:

@@ -41,4 +41,13 @@ def find_run_id(store: Store, text: str) -> str:
 
 def is_result_folder(text: str) -> bool:
     """Whether a RUN argument names a plain result folder and not a run of the store."""
-    return "://" in text or "/" in text or (Path(text) / "plan.json").is_file()
+    return "://" in text or "/" in text or text in (".", "..") or (Path(text) / "plan.json").is_file()
+
+
+def refuse_result_folder(text: str) -> None:
+    """Refuse a plain result folder where only a run of a store will do. Raises InputError."""
+    if is_result_folder(text):
+        raise InputError(
+            f"{text} is a folder of `assay score --to` and no run of a store: Ctrl-C stops that command where it runs, "
+            "and the same `assay score` command goes on with it"
+        )

@@ -23,6 +23,15 @@ RayAddressOption = Annotated[
     typer.Option("--ray-address", metavar="ADDRESS", help="A Ray cluster; default: $RAY_ADDRESS, else our own."),
 ]
 WorkersOption = Annotated[int | None, typer.Option("--workers", metavar="N", min=1, help="Default: one for each CPU.")]
+PartRowsOption = Annotated[
+    int | None,
+    typer.Option("--part-rows", metavar="N", min=1, help="Rows done at once at most; a kill loses no more than that."),
+]
+TypeOption = Annotated[
+    list[str] | None,
+    typer.Option("--type", metavar="COLUMN=TYPE", help="Of CSV and JSONL: zip=string; repeatable."),
+]
+DelimiterOption = Annotated[str, typer.Option("--delimiter", metavar="CHARACTER", help="Of CSV files.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show parts, rows and calls; do nothing.")]
 NewOption = Annotated[bool, typer.Option("--new", help="Start anew, where an equal run is there already.")]
 PartitionOption = Annotated[
@@ -45,6 +54,10 @@ RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="An id, a unique part of its beginning or end, or `latest`.")
 ]
 RowFormat = Literal["table", "csv", "jsonl", "parquet"]
+ResultArgument = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="An id, a unique part of it, `latest`, or the folder of `assay score --to`."),
+]
 FormatOption = Annotated[RowFormat, typer.Option("--format", help="Form of the rows; a table is for eyes.")]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the rows there instead of stdout.")

@@ -31,6 +31,13 @@ class ProgressDisplay:
         self._told_at: float | None = None
         self._live: Any = None
         self._is_open = False
+        self._last: RunProgress | None = None
+
+    @property
+    def rows_here(self) -> int:
+        """Rows done so far by this process; those of earlier attempts at the same run are not among them."""
+        last = self._last
+        return 0 if last is None or last.rate is None else round(last.rate * last.elapsed_s)
 
     def __enter__(self) -> Self:
         self._is_open = True
@@ -53,6 +60,7 @@ class ProgressDisplay:
     def __call__(self, progress: RunProgress) -> None:
         """Show the state, if it is time to."""
         with self._lock:
+            self._last = progress
             if not self._is_open or self._quiet:
                 return
             if self._live is not None:

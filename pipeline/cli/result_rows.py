@@ -31,7 +31,7 @@ class RowFilter(NamedTuple):
     """Alone, it keeps the columns of one scorer; with `failed`, the rows on which it failed."""
     below: float | None = None
     where: str | None = None
-    """A SQL expression over the columns of a row, checked like a SQL scorer: it reaches no file."""
+    """A SQL expression over all columns of a row, checked like a SQL scorer: it reaches no file."""
 
 
 def result_rows(folder: ResultFolder, wanted: RowFilter, *, for_eyes: bool) -> Iterator[pa.Table]:
@@ -41,6 +41,7 @@ def result_rows(folder: ResultFolder, wanted: RowFilter, *, for_eyes: bool) -> I
         folder: a result that is committed.
         wanted: which rows.
         for_eyes: leave out what is for programs: metadata, columns of the runtime, errors of scorers unless asked for.
+            Of failed rows, who is to blame is shown: of the output as `owner`, of scores as `failed_scorers`.
 
     Raises:
         DatasetError: no result yet.
@@ -55,7 +56,7 @@ def result_rows(folder: ResultFolder, wanted: RowFilter, *, for_eyes: bool) -> I
         evaluator = stack.enter_context(_evaluator(wanted.where)) if wanted.where is not None else None
         for table in folder.tables():
             kept = _filtered(table, wanted, evaluator)
-            yield _without(kept, wanted, names) if for_eyes else kept
+            yield _for_eyes(kept, wanted, names) if for_eyes else kept
 
 
 def scorer_names(folder: ResultFolder) -> list[str]:
@@ -86,9 +87,8 @@ def _evaluator(where: str) -> SqlEvaluator:
 
 
 def _evaluated(table: pa.Table, evaluator: SqlEvaluator) -> pa.Array:
-    """1.0 where the expression is true; columns of the runtime are not to be seen."""
-    names = [name for name in table.schema.names if not name.startswith(columns.INTERNAL_PREFIX)]
-    values, _ = evaluator.evaluate(table.select(names))
+    """1.0 where the expression is true."""
+    values, _ = evaluator.evaluate(table)
     return values[_WHERE]
 
 
@@ -104,8 +104,22 @@ def _told_as_where() -> Iterator[None]:
         raise InputError(message.replace(_AS_SCORER, "--where", 1)) from None
 
 
-def _without(table: pa.Table, wanted: RowFilter, names: Sequence[str]) -> pa.Table:
-    hidden = {columns.OWNER, columns.SCORER_OWNER}
+def _for_eyes(table: pa.Table, wanted: RowFilter, names: Sequence[str]) -> pa.Table:
+    hidden = _hidden(wanted, names)
+    shown: dict[str, pa.ChunkedArray | pa.Array] = {columns.ROW_ID: table[columns.ROW_ID]}
+    shown |= {name: table[name] for name in table.schema.names if name not in hidden}
+    if wanted.failed:
+        shown[columns.SCORER_OWNER] = _blamed(table[columns.SCORER_OWNER])
+    titles = {columns.ROW_ID: "row", columns.OWNER: "owner", columns.SCORER_OWNER: "failed_scorers"}
+    order = [name for name in shown if name not in (columns.OWNER, columns.SCORER_OWNER)]
+    if wanted.failed:  # who is to blame stands right behind what happened
+        place = order.index(columns.OUTPUT_ERROR) + 1
+        order[place:place] = [columns.OWNER, columns.SCORER_OWNER]
+    return pa.table([shown[name] for name in order], names=[titles.get(name, name) for name in order])
+
+
+def _hidden(wanted: RowFilter, names: Sequence[str]) -> set[str]:
+    hidden = {columns.ROW_ID, columns.SCORER_OWNER}
     for name in names:
         ends = ["_values", "_metadata"]
         if wanted.scorer is None:
@@ -115,5 +129,11 @@ def _without(table: pa.Table, wanted: RowFilter, names: Sequence[str]) -> pa.Tab
         else:
             ends += ["_value", "_error"]
         hidden |= {f"{name}{end}" for end in ends}
-    kept = [columns.ROW_ID, *(name for name in table.schema.names if name not in hidden | {columns.ROW_ID})]
-    return table.select(kept).rename_columns(["row", *kept[1:]])
+    return hidden
+
+
+def _blamed(owners: pa.ChunkedArray) -> pa.Array:
+    """`exact: data, judge: judge` a row; null where no scorer failed."""
+    rows = owners.to_pylist(maps_as_pydicts="lossy")
+    texts = [", ".join(f"{name}: {owner}" for name, owner in row.items()) if row else None for row in rows]
+    return pa.array(texts, pa.large_string())

@@ -12,14 +12,9 @@ if TYPE_CHECKING:
     from pipeline.evaluation.results import ResultFolder
     from pipeline.store import Store
 
-ResultArgument = Annotated[
-    str,
-    typer.Argument(metavar="RUN", help="An id, a unique part of it, `latest`, or the folder of `assay score --to`."),
-]
-
 
 def results(
-    run: ResultArgument,
+    run: options.ResultArgument,
     failed: Annotated[bool, typer.Option("--failed", help="Only rows on which the output or a scorer failed.")] = False,
     scorer: Annotated[
         str | None, typer.Option("--scorer", "-s", metavar="S", help="Look at this scorer alone.")
@@ -28,7 +23,8 @@ def results(
         float | None, typer.Option("--below", metavar="X", help="Only rows that --scorer gave less than X.")
     ] = None,
     where: Annotated[
-        str | None, typer.Option("--where", metavar="SQL", help="Only rows of which this expression is true.")
+        str | None,
+        typer.Option("--where", metavar="SQL", help="Only rows of which this is true: \"__assay_owner = 'model'\"."),
     ] = None,
     limit: options.LimitOption = None,
     files: Annotated[
@@ -84,5 +80,6 @@ def _summary_json(store: Store, text: str, folder: ResultFolder) -> dict[str, ob
         run = EvaluationClient(store).get_run(folder.prefix.removeprefix("runs/"))
         return Finished.of_run(run, folder.files(), None).to_json() if run.summary else unfinished_json(run)
     if outcome is None:
+        folder.plan()  # says so where none is there
         raise DatasetError(f"{text} has no result yet: type the same `assay score` again to go on with it")
     return Finished.of_folder(outcome, folder.where, folder.files()).to_json()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import base64
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_CELL = 60  # characters of a cell in a table; the other forms are whole
+MAX_ON_TERMINAL = 1_000  # the same where the table is cut to the terminal's width afterwards
 N_IN_TABLE = 20  # rows in a table unless --limit says more
 
 
@@ -56,35 +57,48 @@ def first_rows(tables: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Tab
         yield taken
 
 
-def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as plain values; maps as dicts."""
-    rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="lossy")
-    return rows
+def as_text(value: Any) -> str:
+    """A value as text: nested ones as JSON, bytes in base64, all else as it is written."""
+    if isinstance(value, list | dict):
+        return as_json(value).decode()
+    return _scalar_text(value)
+
+
+def as_json(value: Any) -> bytes:
+    """A value as JSON, in which NaN and infinities are null."""
+    import orjson
+
+    return orjson.dumps(value, default=_scalar_text, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _scalar_text(value: Any) -> str:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
 def _print_table(tables: Iterator[pa.Table]) -> int:
     rows: list[list[Cell]] = []
     names: list[str] = []
+    most = MAX_ON_TERMINAL if is_terminal(sys.stdout) else MAX_CELL
     for table in tables:
         names = table.schema.names
-        rows += [[_cell(value) for value in row.values()] for row in plain_rows(table)]
+        columns = [column.to_pylist(maps_as_pydicts="lossy") for column in table.columns]
+        rows += [[_cell(value, most) for value in row] for row in zip(*columns, strict=True)]
     print_table(names, rows)
     return len(rows)
 
 
-def _cell(value: Any) -> Cell:
+def _cell(value: Any, most: int) -> Cell:
     if value is None or isinstance(value, int | float):
         return value
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.split())
-    return text if len(text) <= MAX_CELL else f"{text[: MAX_CELL - 1]}…"
+    text = " ".join(as_text(value).split())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _write_jsonl(tables: Iterator[pa.Table], file: IO[bytes]) -> int:
     n_rows = 0
     for table in tables:
-        for row in plain_rows(table):
-            file.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
+        for row in table.to_pylist(maps_as_pydicts="lossy"):
+            file.write(as_json(row) + b"\n")
         n_rows += table.num_rows
     return n_rows
 
@@ -104,13 +118,18 @@ def _write_csv(tables: Iterator[pa.Table], file: IO[bytes]) -> int:
 
 
 def _flattened(table: pa.Table) -> pa.Table:
-    """The table with nested values and bytes as JSON text: CSV has no form for them."""
+    """The table with nested values as JSON and bytes in base64: CSV has no form for them."""
     import pyarrow as pa
 
+    kinds = pa.types
+    has_no_form = (
+        kinds.is_nested, kinds.is_dictionary,
+        kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary, kinds.is_binary_view,
+    )  # fmt: skip
     for index, field in enumerate(table.schema):
-        if pa.types.is_nested(field.type) or pa.types.is_dictionary(field.type) or pa.types.is_binary(field.type):
+        if any(is_kind(field.type) for is_kind in has_no_form):
             values = table[field.name].to_pylist(maps_as_pydicts="lossy")
-            text = [None if value is None else json.dumps(value, ensure_ascii=False, default=str) for value in values]
+            text = [None if value is None else as_text(value) for value in values]
             table = table.set_column(index, field.name, pa.array(text, pa.large_string()))
     return table
 

@@ -9,11 +9,12 @@ import typer
 
 from pipeline.cli import options
 
+_NO_TYPES_HERE = " (with `assay dataset upload`; then name that dataset in the config)"
+
 if TYPE_CHECKING:
     from pipeline.evaluation import Evaluation, EvaluationClient
     from pipeline.functions import TrustPolicy
     from pipeline.records.run_config import LoadedConfig
-    from pipeline.store import Store
 
 
 def run(
@@ -24,6 +25,7 @@ def run(
     ray_address: options.RayAddressOption = None,
     workers: options.WorkersOption = None,
     partition_by: options.PartitionOption = None,
+    part_rows: options.PartRowsOption = None,
     trust: options.TrustOption = None,
     fail_under: options.FailUnderOption = None,
     max_failures: options.MaxFailuresOption = None,
@@ -41,18 +43,15 @@ def run(
     from pipeline.cli.gates import parse_floors
     from pipeline.cli.scorer_arguments import scorer_names, scorers_from_config
     from pipeline.functions import TrustPolicy
-    from pipeline.store import open_store
 
     loaded = read_config(config)
     scorers = scorers_from_config(loaded, config.parent)
     shown = Shown(as_json, quiet, parse_floors(fail_under, scorer_names(scorers)))
     rows = limit if limit is not None else loaded.config.limit
     policy = TrustPolicy.of(trust or ())
-    client, evaluation = _define(
-        loaded, config.parent, scorers, partition_by, policy, open_store(store), dry_run=dry_run
-    )
+    client, evaluation = _define(loaded, config.parent, scorers, partition_by, policy, store, dry_run=dry_run)
     if dry_run:
-        return show_preview(client.plan(evaluation.id, limit=rows), as_json=as_json)
+        return show_preview(client.plan(evaluation.id, limit=rows, part_rows=part_rows), as_json=as_json)
     return follow_run(
         client,
         lambda on_progress: client.run(
@@ -61,6 +60,7 @@ def run(
             ray_address=ray_address,
             workers=workers,
             limit=rows,
+            part_rows=part_rows,
             max_failures=max_failures,
             on_progress=on_progress,
             new=new,
@@ -87,19 +87,20 @@ def _define(
     scorers: list[Any],
     partition_by: list[str] | None,
     trust: TrustPolicy,
-    home: Store,
+    store: str | None,
     *,
     dry_run: bool,
 ) -> tuple[EvaluationClient, Evaluation]:
-    from pipeline.cli.dataset_arguments import dataset_reference
+    from pipeline.cli.dataset_arguments import dataset_reference, told_as_option
     from pipeline.evaluation import EvaluationClient
     from pipeline.functions import load_function_reference
-    from pipeline.store import Store
+    from pipeline.store import Store, open_store
 
-    config = loaded.config
+    config, home = loaded.config, open_store(store)
     place = Store("memory://assay-dry-run") if dry_run else home  # a dry run leaves nothing behind
     task = None if config.task is None else load_function_reference(config.task, folder)
-    dataset = dataset_reference(config.dataset, folder, config.name, home=home, into=place)
+    with told_as_option(_NO_TYPES_HERE):
+        dataset = dataset_reference(config.dataset, folder, config.name, home=home, into=place)
     client = EvaluationClient(place)
     evaluation = client.create(
         config.name,

@@ -54,25 +54,30 @@ def list_runs(
         for run in runs
     ]
     headers = ["run", "evaluation", "status", "rows", "failed", "means", "created (UTC)", "took"]
-    print_table(headers, rows, right=("rows", "failed", "took"))
+    print_table(headers, rows, right=("rows", "failed", "took"), whole=("run", "created (UTC)"))
     return ExitCode.DONE
 
 
-def show(run: options.RunArgument, store: options.StoreOption = None, as_json: options.JsonOption = False) -> int:
+def show(run: options.ResultArgument, store: options.StoreOption = None, as_json: options.JsonOption = False) -> int:
     """Show what a run is, how far it is, and what it amounts to."""
     from pipeline.cli.exit_codes import ExitCode
-    from pipeline.cli.lookup import find_run_id
+    from pipeline.cli.folder_view import show_folder
+    from pipeline.cli.lookup import find_run_id, is_result_folder
     from pipeline.cli.screen import print_facts, print_json
     from pipeline.cli.summary_view import print_summary
     from pipeline.evaluation import EvaluationClient
+    from pipeline.evaluation.catalog import Catalog
 
+    if is_result_folder(run):
+        return show_folder(run, as_json=as_json)
     client = EvaluationClient(store)
     found = client.get_run(find_run_id(client.store, run))
     evaluation = client.get(found.evaluation_id)
+    task = Catalog(client.store).evaluation(evaluation.id).task_name
     if as_json:
-        print_json({**_run_json(found, evaluation.name), **_details(found, evaluation)})
+        print_json({**_run_json(found, evaluation.name), **_details(found, evaluation, task)})
         return ExitCode.DONE
-    print_facts(_facts(found, evaluation))
+    print_facts(_facts(found, evaluation, task))
     if found.summary is not None:
         print()
         print_summary(found.summary)
@@ -82,9 +87,10 @@ def show(run: options.RunArgument, store: options.StoreOption = None, as_json: o
 def cancel(run: options.RunArgument, store: options.StoreOption = None) -> int:
     """Ask whoever drives a run to stop; finished parts are kept."""
     from pipeline.cli.exit_codes import ExitCode
-    from pipeline.cli.lookup import find_run_id
+    from pipeline.cli.lookup import find_run_id, refuse_result_folder
     from pipeline.evaluation import EvaluationClient
 
+    refuse_result_folder(run)
     client = EvaluationClient(store)
     found = client.cancel(find_run_id(client.store, run))
     print(f"asked for: run {found.id} stops within seconds; `assay resume {found.id}` goes on with it")
@@ -107,10 +113,11 @@ def resume(
     """Go on with a run that was stopped, killed or failed; finished parts are not done again."""
     from pipeline.cli.execution import Shown, follow_run
     from pipeline.cli.gates import parse_floors
-    from pipeline.cli.lookup import find_run_id
+    from pipeline.cli.lookup import find_run_id, refuse_result_folder
     from pipeline.evaluation import EvaluationClient
     from pipeline.functions import TrustPolicy
 
+    refuse_result_folder(run)
     client = EvaluationClient(store)
     run_id = find_run_id(client.store, run)
     return follow_run(
@@ -137,18 +144,19 @@ def _means(run: EvaluationRun) -> str | None:
     return ", ".join(f"{name} {'-' if mean is None else format(mean, '.3f')}" for name, mean in means)
 
 
-def _facts(run: EvaluationRun, evaluation: Evaluation) -> list[tuple[str, Any]]:
+def _facts(run: EvaluationRun, evaluation: Evaluation, task: str | None) -> list[tuple[str, Any]]:
     from pipeline.cli.progress import progress_line
     from pipeline.cli.screen import shown_seconds
 
     result = run.result_dataset
+    version = (evaluation.task_function_version_id or "")[:12]
     return [
         ("run", run.id),
         ("status", run.status.value),
         ("error", run.error_message),
         ("evaluation", f"{evaluation.name} ({evaluation.id})"),
         ("dataset", f"{evaluation.dataset_id}@{(evaluation.dataset_revision_id or '')[:12]}"),
-        ("task", evaluation.task_function_version_id or f"none: the column {evaluation.output_column!r} is scored"),
+        ("task", f"{task} ({version})" if task else f"none: the column {evaluation.output_column!r} is scored"),
         ("progress", progress_line(run.progress) if run.progress and run.summary is None else None),
         ("rows", run.rows),
         ("created", f"{run.created_at} by {run.created_by}"),
@@ -174,10 +182,11 @@ def _run_json(run: EvaluationRun, name: str) -> dict[str, Any]:
     }
 
 
-def _details(run: EvaluationRun, evaluation: Evaluation) -> dict[str, Any]:
+def _details(run: EvaluationRun, evaluation: Evaluation, task: str | None) -> dict[str, Any]:
     result = run.result_dataset
     return {
         "dataset": {"dataset": evaluation.dataset_id, "revision": evaluation.dataset_revision_id},
+        "task": task,
         "task_version": evaluation.task_function_version_id,
         "output_column": evaluation.output_column,
         "metadata": run.metadata,

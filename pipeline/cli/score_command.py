@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pipeline.evaluation.carry_out import RunOptions
     from pipeline.evaluation.score_files import FileScoring, PreparedFolder
 
+
+DRY_RUN = "memory://assay-dry-score"  # so that a dry run leaves nothing behind
 
 FilesArgument = Annotated[list[str], typer.Argument(metavar="FILE…", help="Parquet, CSV, JSONL: paths, globs, URLs.")]
 OutputColumnOption = Annotated[str, typer.Option("--output-column", metavar="COLUMN", help="Holds what is scored.")]
@@ -49,6 +51,9 @@ def score_files(
     ray_address: options.RayAddressOption = None,
     workers: options.WorkersOption = None,
     partition_by: options.PartitionOption = None,
+    column_type: options.TypeOption = None,
+    delimiter: options.DelimiterOption = ",",
+    part_rows: options.PartRowsOption = None,
     fail_under: options.FailUnderOption = None,
     max_failures: options.MaxFailuresOption = None,
     new: options.NewOption = False,
@@ -60,18 +65,15 @@ def score_files(
 
     With --to the result is a plain folder; without, a run of the store. The same command continues what was stopped.
     """
-    from pipeline.cli.dataset_arguments import expand_paths
-    from pipeline.cli.execution import Shown, show_preview
+    from pipeline.cli.dataset_arguments import expand_paths, parse_types
+    from pipeline.cli.execution import Shown
     from pipeline.cli.gates import parse_floors
     from pipeline.cli.scorer_arguments import scorer_names, scorers_from_options
     from pipeline.evaluation.carry_out import RunOptions
-    from pipeline.evaluation.score_files import FileScoring, prepare_folder
+    from pipeline.evaluation.score_files import FileScoring
 
-    if to is not None and (store is not None or new):
-        raise InputError(
-            "--to writes a plain folder that belongs to no store, so that --store and --new have no place beside it: "
-            "give another folder, or leave out --to"
-        )
+    place = _Place(to, store, new, dry_run)
+    place.check()
     scorers = scorers_from_options(scorer or (), sql or ())
     shown = Shown(as_json, quiet, parse_floors(fail_under, scorer_names(scorers)))
     scoring = FileScoring(
@@ -81,14 +83,43 @@ def score_files(
         expected_column=expected_column,
         partition_by=tuple(partition_by or ()),
         limit=limit,
+        part_rows=part_rows,
+        column_types=parse_types(column_type),
+        delimiter=delimiter,
     )
-    chosen = RunOptions(engine or "auto", ray_address, workers, max_failures)
-    with _told_of_expected_column(expected_column):
-        if dry_run:
-            return show_preview(prepare_folder(scoring, "memory://assay-dry-run").preview(), as_json=as_json)
-        if to is not None:
-            return _score_into_folder(prepare_folder(scoring, to), chosen, shown)
-        return _score_into_store(store, scoring, chosen, shown, new=new)
+    return _carry_out(scoring, place, RunOptions(engine or "auto", ray_address, workers, max_failures), shown)
+
+
+class _Place(NamedTuple):
+    """Where the result goes."""
+
+    to: str | None
+    store: str | None
+    new: bool
+    dry_run: bool
+    """Nowhere."""
+
+    def check(self) -> None:
+        if self.to is not None and (self.store is not None or self.new):
+            raise InputError(
+                "--to writes a plain folder that belongs to no store, so that --store and --new have no place beside "
+                "it: give another folder, or leave out --to"
+            )
+
+
+def _carry_out(scoring: FileScoring, place: _Place, chosen: RunOptions, shown: Shown) -> int:
+    from pipeline.cli.dataset_arguments import told_as_option
+    from pipeline.cli.execution import show_preview
+    from pipeline.evaluation.score_files import prepare_folder
+
+    if scoring.column_types and all(file.lower().endswith(".parquet") for file in scoring.files):
+        raise InputError("--type is for CSV and JSON Lines; Parquet has types of its own: leave it out")
+    with told_as_option(), _told_of_expected_column(scoring.expected_column):
+        if place.dry_run:
+            return show_preview(prepare_folder(scoring, DRY_RUN).preview(), as_json=shown.as_json)
+        if place.to is not None:
+            return _score_into_folder(prepare_folder(scoring, place.to), chosen, shown)
+        return _score_into_store(place.store, scoring, chosen, shown, new=place.new)
 
 
 @contextmanager
@@ -137,6 +168,6 @@ def _score_into_folder(prepared: PreparedFolder, chosen: RunOptions, shown: Show
     stop = StopSignal()
     with ProgressDisplay(quiet=shown.quiet) as display, ctrl_c(stop.stop, stop.kill):
         outcome = prepared.carry_out(replace(chosen, on_progress=display), stop)
-    finished = Finished.of_folder(outcome, prepared.folder.where, prepared.folder.files())
+    finished = Finished.of_folder(outcome, prepared.folder.where, prepared.folder.files(), display.rows_here)
     print_finished(finished, as_json=shown.as_json)
     return judge(outcome.summary, shown.floors)

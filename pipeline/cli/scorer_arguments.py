@@ -105,6 +105,8 @@ def _used(text: str) -> NamedScorer:
         scorer = _function(reference, options.get("name"), Path())
         return NamedScorer(scorer, f"-s {reference}", f"""-s '{reference}:{{"name":"NAME"}}'""")
     name, _, rest = text.partition(":")
+    if name.strip().endswith(".py"):
+        raise InputError(f"-s {text!r} names a file and no function: add :FUNCTION, as in -s {f'{name}:my_scorer'!r}")
     options = _options(rest, text)
     try:
         scorer = _builtin(name.strip(), options)

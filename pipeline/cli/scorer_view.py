@@ -24,7 +24,7 @@ def print_builtin(info: BuiltinInfo) -> None:
     rows += [["inputs", json.dumps(list(info.default_inputs)), "the columns it reads"]]
     rows += [[option.name, _default(option), option.doc] for option in info.options]
     print()
-    print_table(["option", "default", "meaning"], rows)
+    print_table(["option", "default", "meaning"], rows, whole=("option",), prose=("default", "meaning"))
 
 
 def _example(info: BuiltinInfo) -> str:

@@ -33,6 +33,7 @@ def list_scorers(
             [info.name, ", ".join(info.default_inputs), ", ".join(option.name for option in info.options), info.doc]
             for info in chosen
         ]
-        print_table(["scorer", "reads", "options", "what it measures"], rows)
+        prose = ("reads", "options", "what it measures")
+        print_table(["scorer", "reads", "options", "what it measures"], rows, whole=("scorer",), prose=prose)
         print("\nmore: assay scorers NAME; own ones: -s my_scorers.py:fn; SQL: --sql 'NAME=EXPRESSION'")
     return ExitCode.DONE

@@ -20,20 +20,29 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2 if is_terminal(sys.stdout) else None, default=str))
 
 
-def print_table(headers: Sequence[str], rows: Iterable[Sequence[Cell]], *, right: Iterable[str] = ()) -> None:
-    """A table on stdout.
+def print_table(
+    headers: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    right: Iterable[str] = (),
+    whole: Iterable[str] = (),
+    prose: Iterable[str] = (),
+) -> None:
+    """A table on stdout. On a terminal, texts are cut to its width, and columns of nulls are told below instead.
 
     Args:
         headers: one a column.
         rows: a cell may be None, which shows as `-`: null is not zero.
         right: headers of the columns that are aligned right.
+        whole: of those that are never cut, such as ids; numbers never are.
+        prose: of those that are folded on a terminal: sentences.
     """
-    cells = [[shown(cell) for cell in row] for row in rows]
-    aligned_right = [header in set(right) for header in headers]
+    values = [list(row) for row in rows]
     if is_terminal(sys.stdout):
-        _print_rich(headers, cells, aligned_right)
+        _print_for_eyes(headers, values, set(right), set(whole), set(prose))
     else:
-        _print_plain(headers, cells, aligned_right)
+        wanted = set(right)
+        _print_plain(headers, [list(map(shown, row)) for row in values], [header in wanted for header in headers])
 
 
 def print_facts(facts: Iterable[tuple[str, Cell]]) -> None:
@@ -85,15 +94,19 @@ def _aligner(right: bool) -> Callable[[str, int], str]:
     return str.rjust if right else str.ljust
 
 
-def _print_rich(headers: Sequence[str], cells: list[list[str]], aligned_right: list[bool]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _print_for_eyes(
+    headers: Sequence[str], rows: list[list[Cell]], right: set[str], whole: set[str], prose: set[str]
+) -> None:
+    from pipeline.cli.terminal_table import Column, print_on_terminal
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for header, right in zip(headers, aligned_right, strict=True):
-        table.add_column(header, justify="right" if right else "left", overflow="fold")
-    for row in cells:
-        table.add_row(*(Text(cell) for cell in row))  # Text: what looks like markup in data is data
-    Console().print(table)
+    columns, empty = [], []
+    for index, header in enumerate(headers):
+        values = [row[index] for row in rows]
+        if rows and all(value is None for value in values):
+            empty.append(header)
+            continue
+        is_whole = header in whole or not any(isinstance(value, str) for value in values)
+        columns.append(Column(header, list(map(shown, values)), header in right, is_whole, header in prose))
+    print_on_terminal(columns)
+    if empty:
+        print(f"\nnull in every row: {', '.join(empty)}")

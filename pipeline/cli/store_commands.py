@@ -27,7 +27,7 @@ def check(
         print_json({"store": store.display, "passed": not failed, "checks": [result._asdict() for result in results]})
     else:
         rows = [[result.name, "ok" if result.passed else "FAILED", result.detail] for result in results]
-        print_table(["check", "outcome", "detail"], rows)
+        print_table(["check", "outcome", "detail"], rows, prose=("check", "detail"))
     if failed:
         tell(f"{store.display} breaks {len(failed)} of {len(results)} checks: do not keep results there")
         return ExitCode.FAULT
@@ -41,7 +41,7 @@ def collect(
 ) -> int:
     """Find what no result, revision or living run refers to and is older than a day; remove it with --apply."""
     from pipeline.cli.exit_codes import ExitCode
-    from pipeline.cli.screen import print_json, print_table
+    from pipeline.cli.screen import Cell, print_json, print_table
     from pipeline.store import open_store
     from pipeline.store.gc import collect_garbage
 
@@ -52,7 +52,8 @@ def collect(
         print_json({"store": opened.display, "removed": apply, "bytes": size, "objects": [i._asdict() for i in items]})
         return ExitCode.DONE
     if items:
-        print_table(["object", "bytes", "reason"], [[i.key, i.bytes, i.reason] for i in items], right=("bytes",))
+        rows: list[list[Cell]] = [[i.key, i.bytes, i.reason] for i in items]
+        print_table(["object", "bytes", "reason"], rows, right=("bytes",), whole=("object",), prose=("reason",))
     done = "removed" if apply else "would be removed; `assay gc --apply` removes them"
     print(f"{len(items):,} objects of {size:,} bytes {done}" if items else f"nothing to remove in {opened.display}")
     return ExitCode.DONE

@@ -49,7 +49,7 @@ def check_shareable(urls: Sequence[str]) -> None:
         if url.startswith("memory:"):
             raise EngineError(
                 f"{url} is in the memory of this process, the workers of Ray cannot see it: "
-                "use --engine inline, or a folder or bucket as --store"
+                "use the inline engine, or a folder or bucket that they can reach"
             )
         path = local_path(url)
         if path is not None and not os.path.isabs(path):

@@ -71,7 +71,7 @@ def check_dataset_columns(names: Sequence[str], output_column: str | None) -> No
     for name in names:
         scored_as_it_is = name == OUTPUT and output_column == OUTPUT
         if (name in RESERVED and not scored_as_it_is) or name.startswith(INTERNAL_PREFIX):
-            hint = '; to score it as it is, pass output_column="output" and no task' if name == OUTPUT else ""
+            hint = "; to score it as it is, name it as the output column and give no task" if name == OUTPUT else ""
             raise InputError(
                 f'dataset column "{name}" is reserved by the evaluation runtime; rename it before the upload{hint}'
             )
@@ -90,7 +90,7 @@ def check_collisions(dataset: Sequence[str], scorers: Sequence[ScorerRecord]) ->
         if other is not scorer:
             raise InputError(
                 f"two scorers are called {scorer.name!r}{_also(other.name, scorer.name)}: give one of them another "
-                f'name, for example name="{scorer.name}-2"'
+                f"name, for example '{scorer.name}-2'"
             )
         for field in scorer_fields(scorer):
             if field.name in owners:

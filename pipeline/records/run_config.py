@@ -14,6 +14,14 @@ from pipeline.records.names import nearest
 
 SCHEMA, VERSION = "assay.run", 1
 
+_IN_OUR_WORDS = {
+    "string_type": "expected text",
+    "string_too_short": "expected text that is not empty",
+    "tuple_type": "expected a text or a list of texts",
+    "dict_type": "expected fields with values",
+}
+"""What is said instead of pydantic's messages that speak of Python."""
+
 Text = Annotated[str, StringConstraints(min_length=1, strict=True)]
 
 
@@ -105,10 +113,8 @@ def load_run_config(data: bytes, where: str) -> LoadedConfig:
         found = "is empty" if document.value is None else f"holds a {type(document.value).__name__}"
         raise InputError(f"{where}:1: {found}; expected fields such as schema: {SCHEMA} and version: {VERSION}")
     _check_kind(document, where)
-    entries = document.value.get("scorers")
-    if isinstance(entries, list):
-        for index, entry in enumerate(entries):
-            _check_entry(entry, ("scorers", index), document, where)
+    if "scorers" in document.value:
+        _check_scorers(document.value["scorers"], document, where)
     try:
         config = RunConfig.model_validate(document.value)
     except ValidationError as error:
@@ -118,11 +124,31 @@ def load_run_config(data: bytes, where: str) -> LoadedConfig:
 
 
 def _check_kind(document: YamlDocument, where: str) -> None:
-    for field, wanted in (("schema", SCHEMA), ("version", VERSION)):
-        found = document.value.get(field)
+    """Another kind or version first, then fields that are not known, then a kind that is missing: it may be a typo."""
+    kind = (("schema", SCHEMA), ("version", VERSION))
+    for field, wanted in kind:
+        found = document.value.get(field, wanted)
         if found != wanted or isinstance(found, bool):
-            stated = f"{field} is {found!r}" if field in document.value else f"{field} is missing"
-            raise InputError(f"{where}:{document.line_of((field,))}: {stated}; this assay reads {field}: {wanted}")
+            place = f"{where}:{document.line_of((field,))}"
+            raise InputError(f"{place}: {field} is {found!r}; this assay reads {field}: {wanted}")
+    known = _fields(RunConfig)
+    for field in document.value:
+        if field not in known:
+            raise InputError(f"{where}:{document.line_of((field,))}: unknown field {field!r}{nearest(field, known)}")
+    for field, wanted in kind:
+        if field not in document.value:
+            raise InputError(f"{where}:1: {field} is missing; this assay reads {field}: {wanted}")
+
+
+def _check_scorers(entries: object, document: YamlDocument, where: str) -> None:
+    if not isinstance(entries, list) or not entries:
+        found = "is empty" if entries in ([], None) else f"is {_shown(entries)}"
+        raise InputError(
+            f"{where}:{document.line_of(('scorers',))}: scorers {found}; list at least one, such as "
+            "- {use: exact_match, inputs: [output, answer]}"
+        )
+    for index, entry in enumerate(entries):
+        _check_entry(entry, ("scorers", index), document, where)
 
 
 def _check_entry(entry: object, path: Path, document: YamlDocument, where: str) -> None:
@@ -130,7 +156,11 @@ def _check_entry(entry: object, path: Path, document: YamlDocument, where: str) 
     kinds = [kind for kind in ENTRIES if isinstance(entry, dict) and kind in entry]
     if len(kinds) != 1:
         hint = f"; found {_shown(entry)}" if not kinds else f"; found {' and '.join(kinds)}"
-        close = nearest(str(next(iter(entry), "")), ENTRIES) if isinstance(entry, dict) and not kinds else ""
+        close = ""
+        if isinstance(entry, dict) and not kinds:
+            close = nearest(str(next(iter(entry), "")), ENTRIES)
+        elif isinstance(entry, str):
+            close = f"; write it as {{{'function' if '.py' in entry else 'use'}: {entry}}}"
         raise InputError(f"{where}:{line}: a scorer has one of use, sql, function{hint}{close}")
     try:
         ENTRIES[kinds[0]].model_validate(entry)
@@ -139,18 +169,23 @@ def _check_entry(entry: object, path: Path, document: YamlDocument, where: str) 
 
 
 def _told(error: ValidationError, model: type[Record], above: Path, document: YamlDocument, where: str) -> InputError:
-    first = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    # Unknown fields before missing ones: the one is often a misspelt other.
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     path: Path = (*above, *(part for part in first["loc"] if isinstance(part, str | int)))
     place, field = f"{where}:{document.line_of(path)}", _dotted(path)
     if first["type"] == "extra_forbidden":
-        known = [info.alias or name for name, info in model.model_fields.items()]
-        return InputError(f"{place}: unknown field {field!r}{nearest(str(path[-1]), known)}")
+        return InputError(f"{place}: unknown field {field!r}{nearest(str(path[-1]), _fields(model))}")
     if first["type"] == "missing":
         return InputError(f"{place}: the field {field!r} is missing")
-    reason = first["msg"].removeprefix("Value error, ")
+    reason = _IN_OUR_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
     if not path:
         return InputError(f"{place}: {reason}")
     return InputError(f"{place}: {field}: found {_shown(first['input'])}; {reason[0].lower()}{reason[1:]}")
+
+
+def _fields(model: type[Record]) -> list[str]:
+    return [info.alias or name for name, info in model.model_fields.items()]
 
 
 def _dotted(path: Path) -> str:

@@ -95,6 +95,14 @@ def test_an_unknown_option_is_refused_with_the_nearest_name(name: str) -> None:
 def test_own_options_are_among_the_nearest_names() -> None:
     with pytest.raises(TypeError, match="case_insensitive"):
         make("contains", case_insensitve=True)
+    with pytest.raises(TypeError, match=r"no option 'ignore_case'; did you mean 'case_insensitive'\?"):
+        make("contains", ignore_case=True)
+
+
+def test_where_no_name_is_near_the_scorers_own_options_come_first() -> None:
+    expected = r"no option 'xyz'; known: mode, case_insensitive, name, inputs; and the options of every function: "
+    with pytest.raises(TypeError, match=expected):
+        make("contains", xyz=1)
 
 
 def test_function_options_are_carried_as_they_are() -> None:

@@ -43,7 +43,7 @@ def test_types_and_delimiter_of_a_csv(assay, workplace: Path) -> None:
     said = assay("dataset", "upload", "zips", "zips.csv", "--delimiter", ";", "--type", "zip=string", "-q")
     assert said.code == 0, said.err
     assert said.err == ""
-    assert assay("dataset", "read", "zips", "--format", "jsonl").out == '{"zip": "007", "n": 1}\n'
+    assert assay("dataset", "read", "zips", "--format", "jsonl").out == '{"zip":"007","n":1}\n'
 
 
 def test_pinned_files_stay_where_they_are(assay, workplace: Path) -> None:

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 ROWS = 20_000
-PARTS = 3  # of 8,192 rows
+PART_ROWS = 4_096
 Program = Callable[..., subprocess.Popen[str]]
 SLOW = "slow.py:slow"
 
 
 @pytest.fixture
 def slow(workplace: Path) -> Path:
-    """Three parts; a row whose number is asked for in the file `gate` waits until the file `open` is there."""
+    """Five parts; row 10,000 waits until the file `open` is there."""
     pq.write_table(pa.table({"output": [str(number) for number in range(ROWS)]}), workplace / "rows.parquet")
     (workplace / "slow.py").write_text(
         "import time\nfrom pathlib import Path\n\nHERE = Path(__file__).parent\n\n"
@@ -53,7 +53,7 @@ def press_ctrl_c_twice(process: subprocess.Popen[str]) -> None:
 
 
 def score(*more: str) -> list[str]:
-    return ["score", "rows.parquet", "-s", SLOW, "--engine", "inline", "--json", *more]
+    return ["score", "rows.parquet", "-s", SLOW, "--engine", "inline", "--json", "--part-rows", str(PART_ROWS), *more]
 
 
 def test_ctrl_c_keeps_finished_parts_and_the_same_command_goes_on(slow: Path, program: Program) -> None:
@@ -63,7 +63,7 @@ def test_ctrl_c_keeps_finished_parts_and_the_same_command_goes_on(slow: Path, pr
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, ""), err
     assert "Traceback" not in err
-    assert len(list((slow / "out" / "receipt").iterdir())) == 1
+    assert len(list((slow / "out" / "receipt").iterdir())) == 10_000 // PART_ROWS
     (slow / "open").touch()
     again = program(*score("--to", "out"))
     out, err = again.communicate(timeout=60)

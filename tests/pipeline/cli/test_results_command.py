@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -103,7 +106,7 @@ def test_parquet_on_stdout_is_a_parquet_file(assay, result: str, workplace: Path
 def test_csv_has_nested_values_as_json(assay, result: str) -> None:
     lines = assay("results", result, "--format", "csv").out.splitlines()
     assert len(lines) == 5
-    assert '{""picky"": ""judge""}' in lines[2]
+    assert '{""picky"":""judge""}' in lines[2]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +135,43 @@ def test_a_reader_that_has_had_enough_is_no_error(assay, result: str, workplace:
     command = f"{sys.executable} -m pipeline.cli results {result} --format jsonl | head -n 0"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=workplace, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_failed_rows_name_who_is_to_blame(assay, result: str) -> None:
+    header, row = assay("results", result, "--failed").out.splitlines()
+    assert header.split()[6:9] == ["output_error", "owner", "failed_scorers"]
+    assert "  -      picky: judge  " in row
+
+
+def test_a_task_that_failed_is_blamed_and_can_be_asked_for(assay, config, workplace: Path) -> None:
+    (workplace / "my_task.py").write_text(
+        "def f(id: int) -> str:\n    if id == 3:\n        raise ValueError('three')\n    return str(id)\n"
+    )
+    assert assay("run", config("task: my_task.py:f\nscorers:\n  - {use: json_valid}\n")).code == 0
+    assert "ValueError: three  model  " in assay("results", "latest", "--failed").out
+    assert ids(assay("results", "latest", "--format", "jsonl", "--where", "__assay_owner = 'model'")) == [3]
+    said = assay("results", "latest", "--where", "__assay_ownr = 'model'")
+    assert "did you mean '__assay_owner'" in said.err
+
+
+def test_rows_that_are_hard_to_write_down_are_written_down(assay, workplace: Path) -> None:
+    odd = {
+        "output": ["a", "b"],
+        "number": [math.nan, -math.inf],
+        "nested": [{"x": [math.inf, 1.0]}, None],
+        "raw": [b"\xff\x00", None],
+        "day": [date(2024, 2, 29), None],
+        "price": [Decimal("1.50"), None],
+    }
+    pq.write_table(pa.table(odd), workplace / "odd.parquet")
+    assert assay("score", "odd.parquet", "-s", "json_valid", "--to", "odd").code == 0
+    first, second = map(json.loads, assay("results", "odd", "--format", "jsonl").out.splitlines())
+    assert (first["number"], second["number"], first["nested"]) == (None, None, {"x": [None, 1.0]})
+    assert (first["raw"], first["day"], first["price"]) == ("/wA=", "2024-02-29", "1.50")
+    assert assay("results", "odd").out.splitlines()[1].split()[2:7] == [
+        "nan", '{"x":[null,1.0]}', "/wA=", "2024-02-29", "1.50",
+    ]  # fmt: skip
+    assert ',"{""x"":[null,1.0]}","/wA=",2024-02-29,1.50,' in assay("results", "odd", "--format", "csv").out
 
 
 @pytest.mark.parametrize("folder", ["./nothing", "no such/folder"])

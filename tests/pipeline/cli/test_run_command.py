@@ -85,6 +85,19 @@ def test_a_csv_dataset_keeps_what_json_lines_and_parquet_would(assay, config, wo
     assert assay("run", path, "--json").json["summary"]["scorers"][0]["mean"] == 0.5
 
 
+def test_parts_are_as_small_as_one_asks(assay, config) -> None:
+    path = config(EXACT)
+    assert assay("run", path, "--part-rows", "1", "--dry-run", "--json").json["parts"] == 4
+    assert len(assay("run", path, "--part-rows", "1", "--json").json["files"]) == 4
+
+
+def test_a_csv_dataset_of_mixed_types_is_answered_with_the_upload(assay, config, workplace: Path) -> None:
+    (workplace / "rows.jsonl").write_text('{"answer": 1, "gold": ""}\n{"answer": "x", "gold": ""}\n')
+    path = config(EXACT)
+    path.write_text(path.read_text().replace("answers.parquet", "rows.jsonl"))
+    assert "with --type 'answer=string' (with `assay dataset upload`; then name that" in assay("run", path).err
+
+
 def test_a_dry_run_leaves_no_store_behind(assay, config, workplace: Path) -> None:
     said = assay("run", config(EXACT), "--dry-run")
     assert said.code == 0
@@ -117,6 +130,8 @@ def test_too_many_failures_stop_a_run(assay, config, workplace: Path) -> None:
     "text, message",
     [
         (EXACT + "limt: 3\n", "run.yaml:8: unknown field 'limt'; did you mean 'limit'?"),
+        ("datset: x\n" + EXACT, "run.yaml:5: unknown field 'datset'; did you mean 'dataset'?"),
+        ("output_column: answer\nscorers:\n  - tasks.py:half\n", "write it as {function: tasks.py:half}"),
         (EXACT + "  - {use: exact_mach}\n", "run.yaml:8: there is no built-in scorer 'exact_mach'; did you mean"),
         (
             EXACT + "  - {use: contains, moode: any}\n",

@@ -34,6 +34,14 @@ def test_a_run_is_shown_with_its_summary(assay, runs: list[str]) -> None:
     assert (shown["run"], shown["status"], shown["output_column"]) == (runs[1], "succeeded", "answer")
 
 
+def test_a_run_is_shown_with_its_tasks_name_and_short_digest(assay, config, workplace) -> None:
+    (workplace / "my_task.py").write_text("def shout(id: int) -> str:\n    return f'{id}!'\n")
+    assay("run", config("task: my_task.py:shout\nscorers:\n  - {use: json_valid}\n"))
+    details = assay("show", "latest", "--json").json
+    assert details["task"] == "shout"
+    assert f"task        shout ({details['task_version'][:12]})\n" in assay("show", "latest").out
+
+
 @pytest.mark.parametrize("part", [slice(None), slice(-6, None), slice(0, 24)])
 def test_a_run_is_found_by_a_part_of_its_id(assay, runs: list[str], part: slice) -> None:
     assert assay("show", runs[0][part].lower(), "--json").json["run"] == runs[0]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -142,6 +145,17 @@ def test_nothing_scored_is_exit_4(assay, workplace: Path) -> None:
         ([*BASE, "-s", 'regex_match:{"pattern":"("}'], "pattern"),
         ([*BASE, "-s", "exact_match"], "name the column with --expected-column"),
         ([*BASE, "-s", "my_scorers.py:f"], "my_scorers.py cannot be read"),
+        (
+            [*BASE, "-s", "my file.py"],
+            "-s 'my file.py' names a file and no function: add :FUNCTION, as in -s 'my file.py:",
+        ),
+        (
+            [*BASE, "-s", 'contains:{"xyz":1}'],
+            "known: mode, case_insensitive, name, inputs; and the options of every fun",
+        ),
+        ([*EXACT, "--type", "gold"], "--type 'gold' is not COLUMN=TYPE"),
+        ([*EXACT, "--type", "gold=string"], "--type is for CSV and JSON Lines; Parquet has types of its own"),
+        ([*EXACT, "--part-rows", "0"], "Invalid value for '--part-rows': Input should be greater than or equal to 1"),
         ([*BASE, "-s", 'my_scorers.py:f:{"nome":"x"}'], "an own scorer takes the option name only, found 'nome'"),
         ([*BASE, "--sql", "length(output)"], "is not NAME=EXPRESSION"),
         ([*BASE, "--sql", "n=lenght(output)"], "function lenght is not allowed"),
@@ -175,6 +189,101 @@ def test_an_empty_table_is_refused(assay, workplace: Path) -> None:
     (workplace / "empty.csv").write_text("output\n")
     said = assay("score", "empty.csv", "-s", "json_valid", "--to", "out")
     assert (said.code, said.out) == (1, "")
+    assert "empty.csv) has no rows: nothing can be scored" in said.err
+
+
+def test_columns_of_csv_are_typed_and_cut_as_in_an_upload(assay, workplace: Path) -> None:
+    (workplace / "rows.csv").write_text("output;zip\na;007\nb;008\n")
+    said = assay(
+        "score", "rows.csv", "-s", "json_valid", "--delimiter", ";", "--type", "zip=string", "--to", "out"
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    assert [row["zip"] for row in rows_of(assay, "out")] == ["007", "008"]
+
+
+def rows_of(assay, result: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in assay("results", result, "--format", "jsonl").out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        (["--type", "zip=strng"], "--type of 'zip' is 'strng', which names no type; did you mean 'string'?"),
+        (["--type", "zap=string"], "--type names 'zap', which is no column of it; did you mean 'zip'?"),
+        (["--type", "zip=int"], "correct the cell or give the column another type with --type"),
+    ],
+)
+@pytest.mark.parametrize("command", [["score", "-s", "json_valid", "--to", "out"], ["dataset", "upload", "qa"]])
+def test_errors_about_types_name_the_option(
+    assay, workplace: Path, command: list[str], given: list[str], message: str
+) -> None:
+    (workplace / "rows.csv").write_text("output,zip\na,007\nb,x\n")
+    said = assay(*command, "rows.csv", *given)
+    assert (said.code, said.out) == (1, "")
+    assert message in said.err
+    assert "column_types" not in said.err
+
+
+def test_values_of_mixed_types_are_answered_with_the_option(assay, workplace: Path) -> None:
+    (workplace / "rows.jsonl").write_text('{"output": "a", "n": 1}\n{"output": "b", "n": "x"}\n')
+    said = assay("score", "rows.jsonl", "-s", "json_valid", "--to", "out")
+    assert "keep the column as text with --type 'n=string'" in said.err
+    assert assay("score", "rows.jsonl", "-s", "json_valid", "--to", "out", "--type", "n=string").code == 0
+
+
+def test_parts_are_as_small_as_one_asks(assay) -> None:
+    assert assay(*EXACT, "--part-rows", "3", "--dry-run", "--json").json["parts"] == 2
+    assert len(assay(*EXACT, "--part-rows", "3", "--to", "out", "--json").json["files"]) == 2
+    assert len(assay(*EXACT, "--part-rows", "3", "--json").json["files"]) == 2
+
+
+def test_a_finished_result_tells_no_rate_and_a_resumed_one_that_of_its_own_rows(assay, workplace: Path) -> None:
+    (workplace / "my_scorers.py").write_text(
+        "def picky(id: int) -> float:\n    if id == 3:\n        raise ValueError('three')\n    return 1.0\n"
+    )
+    picky = [*BASE, "-s", "my_scorers.py:picky", "--part-rows", "1", "--engine", "inline", "--to", "out"]
+    assert assay(*picky, "--max-failures", "0").code == 2
+    assert re.search(r"rows +4, 1 of them now, in \S+ s, [0-9,]+ rows/s\n", assay(*picky).out)
+    assert re.search(r"rows +4\n", assay(*picky).out)
+    assert re.search(r"rows +4 in \S+ s, [0-9,]+ rows/s\n", assay(*EXACT, "--to", "other").out)
+
+
+@pytest.mark.parametrize("place", ["out", "./out", "."])
+def test_a_folder_is_shown_and_read_like_a_run(
+    assay, workplace: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    assay(*EXACT, "--to", "out")
+    if place == ".":
+        monkeypatch.chdir(workplace / "out")
+    said = assay("show", place)
+    assert said.code == 0, said.err
+    assert "status   succeeded" in said.out
+    assert "exact-match  4    1.0000  0.5000" in said.out
+    assert assay("show", place, "--json").json["summary"]["scorers"][0]["mean"] == 0.5
+    assert len(rows_of(assay, place)) == 4
+
+
+def test_a_folder_is_gone_on_with_by_its_own_command(assay, workplace: Path) -> None:
+    assay(*EXACT, "--to", "out")
+    for command in ("resume", "cancel"):
+        said = assay(command, "out")
+        assert (said.code, said.out) == (1, "")
+        assert "the same `assay score` command goes on with it" in said.err
+    (workplace / "out" / "outcome.json").unlink()
+    assert "run the same `assay score` command again" in assay("show", "out").out
+    assert assay("show", "out", "--json").json["status"] == "unfinished"
+
+
+def test_a_column_called_output_that_is_not_scored_is_told_in_plain_words(assay, workplace: Path) -> None:
+    pq.write_table(pa.table({"output": ["a"], "answer": ["b"]}), workplace / "both.parquet")
+    said = assay("score", "both.parquet", "--output-column", "answer", "-s", "json_valid", "--to", "out")
+    assert "to score it as it is, name it as the output column and give no task" in said.err
+
+
+def test_memory_is_not_for_ray(assay) -> None:
+    said = assay(*EXACT, "--engine", "ray", "--to", "memory://x")
+    assert said.code == 2
+    assert "use the inline engine, or a folder or bucket that they can reach" in said.err
 
 
 def test_a_parquet_file_cut_short_is_named(assay, workplace: Path) -> None:

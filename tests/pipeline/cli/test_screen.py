@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,11 +65,11 @@ def test_durations_are_for_people(seconds: float | None, text: str | None) -> No
     assert shown_seconds(seconds) == text
 
 
-def on_a_terminal(folder: Path, *arguments: str) -> str:
+def on_a_terminal(folder: Path, *arguments: str, columns: int = 150) -> str:
     """What a command writes to a terminal of its own."""
     ours, its = pty.openpty()
     command = [sys.executable, "-m", "pipeline.cli", *arguments]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns)}
     process = subprocess.Popen(command, cwd=folder, stdin=its, stdout=its, stderr=its, env=environment)
     os.close(its)
     written = b""
@@ -89,6 +91,41 @@ def test_a_terminal_gets_tables_with_lines_and_a_live_line(workplace: Path) -> N
     assert "──" in seen
     assert "json-valid" in seen
     assert "\x1b[" in seen
+
+
+@pytest.fixture
+def wide(workplace: Path) -> Path:
+    """A run over texts that are longer than a terminal is wide."""
+    (workplace / "wide.jsonl").write_text(json.dumps({"output": "o" * 300, "note": "n" * 300, "none": None}))
+    on_a_terminal(workplace, "score", "wide.jsonl", "-s", "json_valid")
+    return workplace
+
+
+def test_long_cells_are_cut_and_columns_of_nulls_told_below(wide: Path) -> None:
+    lines = on_a_terminal(wide, "results", "latest").splitlines()
+    assert {len(line) for line in lines[1:3]} == {149}  # the widest that halves of equal width can be
+    assert re.sub(r"\x1b\[\d*m", "", lines[0]).split() == ["row", "output", "note", "json-valid_value"]
+    assert len(re.findall("[on]…", lines[2])) == 2
+    assert "null in every row: none, output_error" in lines
+
+
+def test_rows_that_do_not_fit_stand_below_each_other(wide: Path) -> None:
+    lines = on_a_terminal(wide, "results", "latest", columns=40).splitlines()
+    assert lines[:3] == ["row: 0", f"output: {'o' * 31}…", f"note: {'n' * 33}…"]
+    assert "json-valid_value: 0.0000" in lines
+
+
+@pytest.mark.parametrize("columns", [40, 80, 150])
+def test_ids_of_runs_are_never_cut(wide: Path, columns: int) -> None:
+    seen = on_a_terminal(wide, "runs", columns=columns)
+    assert re.search(r"\b[0-9A-Z]{26}\b", seen)
+    assert ("run: " in seen) == (columns < 150)
+
+
+def test_the_summary_fits_into_eighty_characters(wide: Path) -> None:
+    seen = on_a_terminal(wide, "show", "latest", columns=80)
+    assert "coverage" in seen
+    assert "n: " not in seen
 
 
 def test_a_terminal_gets_json_with_indents(workplace: Path) -> None:
