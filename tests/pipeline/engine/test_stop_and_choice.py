@@ -67,7 +67,7 @@ def test_an_unknown_engine_is_refused_with_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "url, fix", [("memory://x", "use --engine inline"), ("./results", "give an absolute path"), ("x", "absolute path")]
+    "url, fix", [("memory://x", "the inline engine"), ("./results", "give an absolute path"), ("x", "absolute path")]
 )
 def test_a_place_of_one_process_is_refused_with_the_fix(url: str, fix: str) -> None:
     with pytest.raises(EngineError, match=fix):
