@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import CorruptError
 from pipeline.formats.canonical_json import canonical_json
+from pipeline.records.digest import digest_bytes
 
 
 class Record(BaseModel):
@@ -18,22 +19,27 @@ class Record(BaseModel):
 
 
 class Document(Record):
-    """A record that is an object of its own on a store: it carries `schema` and `version`."""
+    """A record that is an object of its own on a store: it carries `schema` and `version`, unbound also `sha256`."""
 
     schema_name: ClassVar[str]
     schema_version: ClassVar[int] = 1
+    is_bound: ClassVar[bool] = False
+    """Whether another object names its digest or holds it. One that is not bound carries its own `sha256`."""
 
     def to_bytes(self) -> bytes:
         """Canonical JSON plus one line feed."""
         body = {"schema": self.schema_name, "version": self.schema_version, **self.model_dump(mode="json")}
-        return canonical_json(body) + b"\n"
+        members = {name: canonical_json(value) for name, value in body.items()}
+        if not self.is_bound:
+            members["sha256"] = canonical_json(digest_bytes(_joined(members)))
+        return _joined(members) + b"\n"
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "") -> Self:
         """Read what `to_bytes` wrote; `where` names the object in errors.
 
         Raises:
-            CorruptError: no JSON, another schema, a version or a member that is not known.
+            CorruptError: no JSON, another schema, a version or a member that is not known, other bytes than written.
         """
         try:
             body: Any = json.loads(data)
@@ -46,9 +52,26 @@ class Document(Record):
                 "it may come from a newer assay",
                 key=where,
             )
+        if not cls.is_bound and not _is_as_written(data, body.pop("sha256", None)):
+            raise CorruptError(f"{where}: was changed after it was written; restore it", key=where)
         try:
             return cls.model_validate(body)
         except ValidationError as error:
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"])
             raise CorruptError(f"{where}: field {field}: {first['msg']}", key=where) from None
+
+
+def _joined(members: dict[str, bytes]) -> bytes:
+    """The canonical object of these members, whose names are ASCII."""
+    return b"{" + b",".join(b'"%b":%b' % (name.encode(), members[name]) for name in sorted(members)) + b"}"
+
+
+def _is_as_written(data: bytes, digest: Any) -> bool:
+    """Whether the bytes, without the member `sha256` and the final line feed, have that digest.
+
+    The bytes themselves are cut: parsed and written again, a float such as 1e20 would come back as an integer.
+    """
+    # A comma always follows: `version` comes after `sha256`.
+    before, member, after = data.partition(b'"sha256":"%b",' % str(digest).encode(errors="replace"))
+    return bool(member) and after.endswith(b"}\n") and digest_bytes((before + after)[:-1]) == digest

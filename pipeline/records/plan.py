@@ -22,6 +22,8 @@ class Plan(Document):
     """What is to be done, by content. Says nothing of engine, actors, addresses or attempts."""
 
     schema_name: ClassVar[str] = "assay.plan"
+    is_bound: ClassVar[bool] = True
+    """By its receipts and the index, which name its digest."""
 
     kind: str
     """What the parts are: `evaluation`, and later others."""
@@ -54,6 +56,8 @@ class Receipt(Document):
     """What one part left behind. Nothing in it differs between attempts of deterministic work."""
 
     schema_name: ClassVar[str] = "assay.receipt"
+    is_bound: ClassVar[bool] = True
+    """By the index, which holds it."""
 
     plan_sha256: Sha256
     part: int

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
 from pipeline.errors import CorruptError, PlanMismatchError
+from pipeline.formats.canonical_json import canonical_json
+from pipeline.records.digest import digest_json
 from pipeline.records.plan import DataFile, Part, Plan, Receipt
 from pipeline.store import Store
 from pipeline.store.commit import begin, finish, publish, read_manifest, verify
@@ -165,6 +168,12 @@ def committed(folder):
     return finish(folder, PREFIX, PLAN, publish_all(folder))
 
 
+def with_its_digest(data):
+    body = json.loads(data)
+    del body["sha256"]
+    return canonical_json({**body, "sha256": digest_json(body)}) + b"\n"
+
+
 @pytest.mark.parametrize(
     "old, new, text",
     [
@@ -177,9 +186,11 @@ def committed(folder):
 def test_an_edited_index_is_noticed(folder, old, new, text):
     committed(folder)
     key = f"{PREFIX}/manifest.json"
-    folder.write(key, folder.read(key).replace(old, new))
-    with pytest.raises(CorruptError, match=text):
-        read_manifest(folder, PREFIX)
+    edited = folder.read(key).replace(old, new)
+    for data, told in [(edited, "was changed after it was written"), (with_its_digest(edited), text)]:
+        folder.write(key, data)
+        with pytest.raises(CorruptError, match=told):
+            read_manifest(folder, PREFIX)
 
 
 def test_an_index_whose_plan_was_changed_or_is_gone_is_no_result(folder):
