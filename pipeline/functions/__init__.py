@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.functions.registry import load_function as load_function
     from pipeline.functions.scorer import FunctionScorer as FunctionScorer
     from pipeline.functions.secret import Secret as Secret
+    from pipeline.functions.secret import missing_names as missing_names
     from pipeline.functions.secret import missing_secrets as missing_secrets
     from pipeline.functions.trust import TrustPolicy as TrustPolicy
     from pipeline.functions.trust import is_trusted as is_trusted
@@ -40,7 +41,7 @@ _HOMES = {
     "policies": "ConcurrencyPolicy RateLimitPolicy RetryPolicy",
     "registry": "FunctionMaterial load_function",
     "scorer": "FunctionScorer",
-    "secret": "Secret missing_secrets",
+    "secret": "Secret missing_names missing_secrets",
     "trust": "TrustPolicy is_trusted",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -55,10 +55,15 @@ def secret_names(options: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*options.get("secrets", []), *in_env]))
 
 
+def missing_names(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> list[str]:
+    """Names of the secrets that options (a record's, or a built-in's) need and this process does not have."""
+    known = os.environ if environ is None else environ
+    return [name for name in secret_names(options) if not known.get(name)]
+
+
 def missing_secrets(record: FunctionRecord, environ: Mapping[str, str] | None = None) -> list[str]:
     """Names of the secrets that the function needs and this process does not have: the probe of a node."""
-    known = os.environ if environ is None else environ
-    return [name for name in secret_names(record.options) if not known.get(name)]
+    return missing_names(record.options, environ)
 
 
 def redact(text: str, values: Iterable[str]) -> str:

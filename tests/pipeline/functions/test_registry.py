@@ -32,6 +32,7 @@ from pipeline.functions import (
     deploy_for,
     function,
     load_function,
+    missing_names,
     missing_secrets,
 )
 from pipeline.functions.registry import payload_key
@@ -133,6 +134,8 @@ def test_a_record_survives_being_written(store: Store) -> None:
     assert RemoteFunction.from_name("f", store).options == f.options
     assert missing_secrets(record, {}) == ["KEY"]
     assert missing_secrets(record, {"KEY": "x"}) == []
+    assert missing_names({"secrets": ["A"], "env": {"B": {"secret": "C"}, "D": "d"}}, {"A": ""}) == ["A", "C"]
+    assert missing_names({}, {}) == []
 
 
 def test_columns_are_checked_when_an_evaluation_is_created(store: Store) -> None:
