@@ -58,7 +58,7 @@ _HOMES = {
     "pipeline.errors": (
         "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
         "EvaluationRunFailedError ExistsError FailingRunError FunctionBuildError FunctionError "
-        "FunctionSignatureError InputError InterruptedRunError MissingError PlanMismatchError RetryError "
+        "FunctionSignatureError InputError InterruptedRunError MissingError NoRowsError PlanMismatchError RetryError "
         "StoreError UnavailableError UnsafeStoreError UntrustedFunctionError"
     ),
     "pipeline.evaluation": (

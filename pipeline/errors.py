@@ -1,27 +1,28 @@
 """Every error of the project, one class per decision a caller can take.
 
-    AssayError
-    ├── InputError (ValueError)          the user's input is wrong: mend it and run again
-    ├── DatasetError                     this dataset, revision or result cannot be had (`status_code`)
-    ├── EvaluationError                  this evaluation or run cannot be had (`status_code`)
-    │   ├── EvaluationNotFoundError      no such evaluation, run or suite (404)
-    │   └── EvaluationRunFailedError     the run ended FAILED or CANCELED (`run` is its handle)
-    ├── FunctionError                    this function cannot be used
-    │   ├── FunctionSignatureError (TypeError)  its parameters, annotations or columns do not fit
-    │   ├── FunctionBuildError           its payload cannot be made or loaded here
-    │   └── UntrustedFunctionError       its payload comes from a store that is not trusted
-    ├── StoreError                       the store did not do what was asked (`key` is the object)
-    │   ├── MissingError                 no object of that name
-    │   ├── ExistsError                  another object of that name stands
-    │   ├── RetryError                   a passing fault: the same call may be made again
-    │   ├── DeniedError                  credentials, bucket or permission: retrying is useless
-    │   ├── UnavailableError             retries or the deadline are used up
-    │   ├── CorruptError                 the bytes are not the ones that were written
-    │   └── UnsafeStoreError             the store overwrites where it promised not to
-    ├── PlanMismatchError                another plan stands at this place (`field` differs)
-    ├── EngineError                      the work cannot be carried out here (cluster, workers, resources)
-    ├── FailingRunError                  so much fails that going on would only cost: mend the task or the scorer
-    └── InterruptedRunError              stopped by the user; the same command goes on
+AssayError
+├── InputError (ValueError)          the user's input is wrong: mend it and run again
+│   └── NoRowsError                  there is nothing to score
+├── DatasetError                     this dataset, revision or result cannot be had (`status_code`)
+├── EvaluationError                  this evaluation or run cannot be had (`status_code`)
+│   ├── EvaluationNotFoundError      no such evaluation, run or suite (404)
+│   └── EvaluationRunFailedError     the run ended FAILED or CANCELED (`run` is its handle)
+├── FunctionError                    this function cannot be used
+│   ├── FunctionSignatureError (TypeError)  its parameters, annotations or columns do not fit
+│   ├── FunctionBuildError           its payload cannot be made or loaded here
+│   └── UntrustedFunctionError       its payload comes from a store that is not trusted
+├── StoreError                       the store did not do what was asked (`key` is the object)
+│   ├── MissingError                 no object of that name
+│   ├── ExistsError                  another object of that name stands
+│   ├── RetryError                   a passing fault: the same call may be made again
+│   ├── DeniedError                  credentials, bucket or permission: retrying is useless
+│   ├── UnavailableError             retries or the deadline are used up
+│   ├── CorruptError                 the bytes are not the ones that were written
+│   └── UnsafeStoreError             the store overwrites where it promised not to
+├── PlanMismatchError                another plan stands at this place (`field` differs)
+├── EngineError                      the work cannot be carried out here (cluster, workers, resources)
+├── FailingRunError                  so much fails that going on would only cost: mend the task or the scorer
+└── InterruptedRunError              stopped by the user; the same command goes on
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ class AssayError(Exception):
 
 class InputError(AssayError, ValueError):
     """Input of the user's (a file, a config, an option) that cannot be used as it is."""
+
+
+class NoRowsError(InputError):
+    """A dataset without rows: nothing can be scored."""
 
 
 class _StatusError(AssayError):

@@ -69,6 +69,8 @@ def status_of(error: BaseException) -> ExitCode:
     """The exit status that an error stands for."""
     if isinstance(error, errors.InterruptedRunError):
         return ExitCode.INTERRUPTED
+    if isinstance(error, errors.NoRowsError):
+        return ExitCode.NOT_ENOUGH
     if isinstance(error, _FAULTS):
         return ExitCode.FAULT
     if isinstance(error, errors.AssayError) or _is_usage(error) or _is_raised_by_us(error):

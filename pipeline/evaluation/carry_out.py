@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.engine import Event, PartDone, Resources, Started, StopSignal, WorkerSpec, execute
-from pipeline.errors import FailingRunError, PlanMismatchError
+from pipeline.errors import AssayError, FailingRunError, PlanMismatchError
 from pipeline.evaluation.partitions import check_partition_count
 from pipeline.evaluation.progress import OnProgress, ProgressCounter
 from pipeline.records.evaluation import EvaluationRunStatus
 from pipeline.records.plan import Manifest, Plan, Receipt
-from pipeline.store import Store, begin, finish
+from pipeline.store import Store, begin, finish, read_manifest
 
 PLAN_MEANINGS = {
     "pins.dataset_revision": "the data have changed, or are others",
@@ -79,12 +79,31 @@ def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: Sto
         raise PlanMismatchError(
             f"{where} holds the result of something else: {_meaning(error.field)} ({error})", error.field
         ) from None
-    for receipt in begun.receipts.values():
-        counter.add(receipt, earlier=True)
+    watch = _Watch(job, options, counter)
     if begun.manifest is not None:
+        watch.count_earlier(begun.receipts.values())
         return Committed(begun.manifest, 0.0)
-    watch = _Watch(job, options, counter, stop)
-    receipts = dict(begun.receipts)
+    watch.count_earlier(begun.receipts.values(), judge=True)
+    try:
+        manifest = _work(job, options, counter, stop, watch, begun.receipts)
+    except (AssayError, OSError):
+        # Another driver may have been faster, and have cleared away what this one was reading.
+        standing = read_manifest(job.store, job.prefix)
+        if standing is None or standing.plan_sha256 != job.plan.sha256:
+            raise
+        manifest = standing
+    return Committed(manifest, job.prepared_s + counter.elapsed_s)
+
+
+def _work(
+    job: Job,
+    options: RunOptions,
+    counter: ProgressCounter,
+    stop: StopSignal,
+    watch: _Watch,
+    done: Mapping[int, Receipt],
+) -> Manifest:
+    receipts = dict(done)
     missing = [part for part in job.plan.parts if part.index not in receipts]
     if missing:
         receipts |= execute(
@@ -99,8 +118,7 @@ def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: Sto
         )
     counter.status = EvaluationRunStatus.FINALIZING
     watch.report(force=True)
-    manifest = finish(job.store, job.prefix, job.plan, receipts)
-    return Committed(manifest, job.prepared_s + counter.elapsed_s)
+    return finish(job.store, job.prefix, job.plan, receipts)
 
 
 def _meaning(field: str | None) -> str:
@@ -119,12 +137,18 @@ class _Watch:
         job: Job,
         options: RunOptions,
         counter: ProgressCounter,
-        stop: StopSignal,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._job, self._options, self._counter, self._stop, self._clock = job, options, counter, stop, clock
+        self._job, self._options, self._counter, self._clock = job, options, counter, clock
         self._folders: set[str] = set()
         self._reported_at = -PROGRESS_S
+
+    def count_earlier(self, receipts: Iterable[Receipt], *, judge: bool = False) -> None:
+        """Count parts of earlier attempts; `judge`: a run that failed too much then fails too much still."""
+        for receipt in receipts:
+            self._counter.add(receipt, earlier=True)
+            if judge:
+                self._judge(receipt)
 
     def on_event(self, event: Event) -> None:
         if isinstance(event, Started):

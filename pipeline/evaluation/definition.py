@@ -15,6 +15,8 @@ from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.store import Store, as_ref, resolve_revision
 
+_defined_here: set[str] = set()
+
 
 def define(
     store: Store,
@@ -54,7 +56,7 @@ def define(
     output = output_type(schema, function, output_column)
     attached = attach_scorers(store, wanted, schema, output, trust)
     check_collisions(schema.names, attached)
-    return EvaluationRecord(
+    record = EvaluationRecord(
         id=new_id(),
         name=name,
         dataset_id=revision.dataset,
@@ -69,6 +71,13 @@ def define(
         created_by=current_user(),
         created_at=utc_now(),
     )
+    _defined_here.add(record.definition_sha256)
+    return record
+
+
+def is_defined_here(record: EvaluationRecord) -> bool:
+    """Whether this process made the definition, or an equal one."""
+    return record.definition_sha256 in _defined_here
 
 
 def checked_name(name: str) -> str:

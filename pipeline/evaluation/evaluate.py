@@ -92,7 +92,7 @@ class Evaluator:
     def _outputs(self, rows: pa.Table, first_row: int) -> TaskColumns:
         if self.task is None:
             return _Outputs.of_column(rows, self.output_column or columns.OUTPUT)
-        if first_row > 0 or rows.num_rows <= ALIKE_ROWS:
+        if first_row > 0 or rows.num_rows < ALIKE_ROWS:
             return self.task(rows)
         head = self.task(rows.slice(0, ALIKE_ROWS))
         refuse_broken_task(head.error)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pipeline.errors import InputError
 from pipeline.functions import RemoteFunction
-from scorers import builtin_from_json
 
 EXPECTED = "expected"
 
@@ -36,5 +36,5 @@ def _checked(scorer: Any, column: str) -> Any:
 def _moved(scorer: Any, column: str) -> Any:
     if not hasattr(scorer, "to_json"):
         return scorer
-    inputs = [column if name == EXPECTED else name for name in scorer.inputs]
-    return builtin_from_json({**scorer.to_json(), "inputs": inputs})
+    inputs = tuple(column if name == EXPECTED else name for name in scorer.inputs)
+    return dataclasses.replace(scorer, inputs=inputs)

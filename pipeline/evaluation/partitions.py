@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from pipeline.errors import InputError
 
 MAX_PARTITIONS = 1_024
-MAX_FILE_BYTES = 256 * 1024 * 1024  # of rows in memory, which zstd brings below 64 MiB
+MAX_FILE_BYTES = 64 * 1024 * 1024  # of rows in memory: a file is never larger, whatever zstd makes of it
+MAX_KEY_NAME = 70  # bytes
 MAX_FOLDER_NAME = 180  # bytes: file systems end at 255, and the column's name stands before it
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"  # what every reader of Hive folders takes for null
 ALLOWED = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date)
@@ -35,6 +36,8 @@ def check_partition_columns(partition_by: Sequence[str], schema: pa.Schema) -> N
             raise InputError(f"partition_by names the column {name!r}, which the dataset does not have; it has {known}")
         if name in partition_by[:position]:
             raise InputError(f"partition_by names the column {name!r} twice")
+        if len(_key_name(name).encode()) > MAX_KEY_NAME:
+            raise InputError(f"partition_by column {name[:40]!r}… has a name that is too long for a folder")
         kind = schema.field(name).type
         value_type = kind.value_type if pa.types.is_dictionary(kind) else kind
         if not any(test(value_type) for test in ALLOWED):
@@ -93,6 +96,8 @@ def _folder_name(value: str | None) -> str:
     if value is None:
         return NULL_FOLDER
     name = quote(value, safe=" ")
+    if name == NULL_FOLDER:  # the text, which is not null
+        name = name.replace("_", "%5F")
     if value.strip(".") == "":  # "." and ".." would leave the folder
         name = name.replace(".", "%2E")
     if len(name) > MAX_FOLDER_NAME:

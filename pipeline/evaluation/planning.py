@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.errors import InputError
+from pipeline.errors import InputError, NoRowsError
 from pipeline.records.dataset import Revision, encode_schema
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.function import FunctionRecord
@@ -59,7 +59,7 @@ def make_plan(
     rows = revision.rows if limit is None else min(limit, revision.rows)
     if rows == 0:
         read_from = f" (from {revision.source['from']})" if revision.source.get("from") else ""
-        raise InputError(f"dataset {record.dataset_id!r}{read_from} has no rows: nothing can be scored")
+        raise NoRowsError(f"dataset {record.dataset_id!r}{read_from} has no rows: nothing can be scored")
     size = min(part_rows(revision, functions), at_most or BULK_ROWS)
     parts = tuple(
         Part(index=index, first_row=first, rows=min(size, rows - first))

@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from pipeline.engine import Resources
-from pipeline.errors import InputError
+from pipeline.errors import EvaluationError, InputError, UntrustedFunctionError
 from pipeline.evaluation.attach import output_type
 from pipeline.evaluation.carry_out import Job
+from pipeline.evaluation.definition import is_defined_here
 from pipeline.evaluation.planning import make_plan
 from pipeline.evaluation.worker import EvaluationWork
 from pipeline.functions import FunctionMaterial, TrustPolicy, load_function
@@ -20,6 +21,7 @@ from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.plan import Plan
 from pipeline.store import Store, known_digests
+from scorers import SqlExpression, builtin_from_json
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,48 @@ def prepare(
         InputError: nothing to score.
         FunctionError, UntrustedFunctionError, CorruptError: a function that may not or cannot be used.
     """
-    functions = load_functions(store, record, trust)
+    check_pins(record)
+    policy = trust or TrustPolicy.of()
+    check_environments(store, record, policy)
+    functions = load_functions(store, record, policy)
     records = {version: material.record for version, material in functions.items()}
     plan = make_plan(record, revision, records, schema_of(record, revision, functions), limit, part_rows)
     return Prepared(store, plan, record, revision, functions)
+
+
+def check_pins(record: EvaluationRecord) -> None:
+    """Refuse a definition whose scorers are not the ones that it pins.
+
+    Raises:
+        EvaluationError: a scorer was changed after it was pinned, or is of another version of assay.
+    """
+    for scorer in record.scorers:
+        if scorer.builtin is not None:
+            found = builtin_from_json(scorer.builtin).version
+        elif scorer.sql_expression is not None:
+            found = SqlExpression(scorer.name, scorer.sql_expression).version
+        else:
+            continue
+        if found != scorer.version:
+            raise EvaluationError(
+                f"evaluation {record.id}: scorer {scorer.name!r} is pinned as version {scorer.version[:12]} and is "
+                f"{found[:12]}: it was changed after it was written, or comes from another version of assay; "
+                "create the evaluation again"
+            )
+
+
+def check_environments(store: Store, record: EvaluationRecord, policy: TrustPolicy) -> None:
+    """Refuse a runtime environment that a definition from an untrusted store asks for: Ray runs what it names.
+
+    Raises:
+        UntrustedFunctionError: neither this process made the definition, nor is the store trusted.
+    """
+    asking = [scorer.name for scorer in record.scorers if scorer.function_options.get("runtime_env")]
+    if asking and not is_defined_here(record) and not policy.trusts_store(store):
+        raise UntrustedFunctionError(
+            f"scorer {asking[0]!r} asks for a runtime_env, which runs programs, and {store.display} is not trusted: "
+            f"allow it with --trust {store.url}"
+        )
 
 
 def load_functions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import time
@@ -13,6 +14,7 @@ from typing import Any
 from pipeline.engine import StopSignal
 from pipeline.errors import InputError
 from pipeline.evaluation.carry_out import RunOptions, carry_out
+from pipeline.evaluation.catalog import new_id
 from pipeline.evaluation.client import EvaluationClient
 from pipeline.evaluation.definition import define
 from pipeline.evaluation.expected import read_expected_from
@@ -36,7 +38,7 @@ from pipeline.store import (
     resolve_revision,
 )
 
-SCRATCH = "scratch"  # beside the result, outside the index: converted inputs and pinned functions
+SCRATCH = ".assay-scratch"  # beside the result, outside the index: converted inputs and pinned functions
 NAME = "score"
 
 
@@ -95,7 +97,7 @@ class PreparedFolder:
         job = self.prepared.job(self.folder.store, "", self.prepared_s)
         committed = carry_out(job, options, counter, stop)
         outcome = conclude(job, self.record, NAME, committed)
-        _remove_scratch(self.folder.store)
+        _remove_scratch(self.folder.store, SCRATCH)
         return outcome
 
 
@@ -106,12 +108,12 @@ def prepare_folder(scoring: FileScoring, to: str | os.PathLike[str]) -> Prepared
     """
     started = time.monotonic()
     store = Store(to)
-    is_new = _check_place(store)
+    _check_place(store)
+    scratch = f"{SCRATCH}/{new_id()}"  # of this process: another one may score into the folder too
     try:
-        prepared, record = _plan_in_scratch(Store(f"{store.url}/{SCRATCH}"), scoring)
+        prepared, record = _plan_in_scratch(Store(f"{store.url}/{scratch}"), scoring)
     except BaseException:
-        if is_new:
-            _remove_scratch(store)
+        _remove_scratch(store, scratch)
         raise
     return PreparedFolder(ResultFolder(store, ""), prepared, record, time.monotonic() - started)
 
@@ -131,16 +133,15 @@ def _plan_in_scratch(scratch: Store, scoring: FileScoring) -> tuple[Prepared, Ev
     return prepare(scratch, record, revision, limit=scoring.limit, part_rows=scoring.part_rows), record
 
 
-def _check_place(store: Store) -> bool:
-    """Whether nothing is there yet. Raises InputError for a folder with things in it that are no result."""
+def _check_place(store: Store) -> None:
+    """Raise InputError for a folder with things in it that are no result."""
     if store.exists("plan.json"):
-        return False
+        return
     others = [key for key in store.list("") if not key.startswith((f"{SCRATCH}/", "."))]
     if others:
         raise InputError(
             f"{store.display} is no result folder and not empty (it has {others[0]!r}): name one that is empty or new"
         )
-    return True
 
 
 def score_registered(
@@ -167,12 +168,14 @@ def score_registered(
     return client.run(evaluation.id, limit=scoring.limit, part_rows=scoring.part_rows, **{"new": False, **run})
 
 
-def _remove_scratch(store: Store) -> None:
-    for key in store.list(f"{SCRATCH}/"):
+def _remove_scratch(store: Store, scratch: str) -> None:
+    for key in store.list(f"{scratch}/"):
         store.delete(key)
-    folder = store.local_path(SCRATCH)
+    folder = store.local_path(scratch)
     if folder is not None:  # object stores have no folders to leave behind
         shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # another process may be at work beside it
+            folder.parent.rmdir()
 
 
 def _revision(store: Store, scoring: FileScoring, name: str = NAME) -> Revision:

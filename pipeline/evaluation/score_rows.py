@@ -52,7 +52,9 @@ def score_rows(scorer: Scorer, record: ScorerRecord, rows: pa.Table, left_out: p
     try:
         scored, owner = _score_owned(scorer, rows)
         _check_lengths(scored, rows.num_rows)
-    except Exception as error:  # noqa: BLE001 - the border of a scorer: what it raises becomes a value
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            raise
         message = f"{type(error).__name__}: {error}"
         scored, owner = _failed_everywhere(message, rows.num_rows)
     places = _places(left_out)

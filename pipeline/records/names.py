@@ -25,7 +25,8 @@ def check_name(name: str, what: str) -> str:
 
 def slug(name: str) -> str:
     """A name reduced to what `NAME_PATTERN` allows, for use in paths."""
-    folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    name = name.casefold()  # names that are one after folding are one in a path
+    folded = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     cleaned = re.sub(r"[^a-z0-9._-]+", "-", folded).strip("-._")[:63].rstrip("-._")
     return cleaned or f"x-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 

@@ -12,6 +12,7 @@ unique (results carry row ids): no two parts share a file. Knows neither Ray nor
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -211,8 +212,13 @@ def _sweep(store: CommitStore, prefix: str, manifest: Manifest) -> None:
     named = {_key(prefix, file.path) for receipt in manifest.receipts for file in receipt.files}
     with contextlib.suppress(StoreError):
         for key in store.list(_key(prefix, "data")):
-            if key not in named:
+            if key not in named and is_data_file(key):
                 store.delete(key)
+
+
+def is_data_file(key: str) -> bool:
+    """Whether a key has the form of a worker's data; anything else in the folder is somebody else's."""
+    return re.fullmatch(r"[0-9a-f]{64}\.[a-z]+", key.rpartition("/")[2]) is not None
 
 
 def _remove_leftovers(store: CommitStore, prefix: str, before: float) -> None:

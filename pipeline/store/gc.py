@@ -14,7 +14,7 @@ from pipeline.errors import CorruptError
 from pipeline.records.dataset import Revision
 from pipeline.records.plan import Receipt
 from pipeline.store.backend import ObjectInfo
-from pipeline.store.commit import read_manifest
+from pipeline.store.commit import is_data_file, read_manifest
 from pipeline.store.probe import PROBE_PREFIX
 from pipeline.store.store import Store
 
@@ -86,7 +86,7 @@ def _unnamed_results(
     if named is None:
         return
     for info in unnamed:
-        if info.key not in named and info.key not in revisions:
+        if info.key not in named and info.key not in revisions and is_data_file(info.key):
             yield GarbageItem(info.key, info.bytes, "result file that no receipt names")
 
 

@@ -144,3 +144,20 @@ def test_a_secret_that_is_not_set_is_found_before_the_first_row(monkeypatch):
 
     with pytest.raises(pipeline.FunctionError, match="DESK_KEY is not set on node"):
         pipeline.score(rows("a"), task=ask, scorers=[unsure])
+
+
+def test_a_hundred_rows_are_enough_to_see_that_all_fail_alike():
+    with pytest.raises(FailingRunError):
+        pipeline.score(rows(*["!"] * 100), task=shorten, scorers=[is_short])
+
+
+def test_a_panic_of_a_library_fails_its_rows_and_not_the_run():
+    class Panic(BaseException):
+        pass
+
+    @pipeline.function(batch=True)
+    def panics(output: list[str]) -> list[float]:
+        raise Panic("in Rust")
+
+    found = pipeline.score(pa.table({"output": ["a"]}), scorers=[panics])
+    assert "in Rust" in found.table["panics_error"].to_pylist()[0]

@@ -265,3 +265,52 @@ def test_the_first_failures_alike_end_a_run_with_their_text(tmp_path):
     assert run.status is pipeline.EvaluationRunStatus.FAILED
     assert "no such model" in run.error_message
     assert issubclass(FailingRunError, pipeline.AssayError)
+
+
+def test_a_run_that_was_ended_by_its_failures_is_not_committed_by_the_next_try(data):
+    store, ref = data
+
+    @pipeline.function
+    def fail(output: str) -> float:
+        raise ValueError(output)
+
+    client = pipeline.EvaluationClient(store)
+    evaluation = create(store, ref, scorers=[fail])
+    for _ in range(2):
+        run = client.run(evaluation.id, new=False, part_rows=5, max_failures=3).wait(raise_on_failure=False)
+        assert run.status is pipeline.EvaluationRunStatus.FAILED
+        assert "more than max_failures=3" in run.error_message
+    assert not (store / "runs" / run.id / "manifest.json").exists()
+
+
+def test_a_definition_that_was_edited_on_the_store_is_not_run(data):
+    store, ref = data
+    evaluation = create(store, ref, scorers=[pipeline.scorers.sql("half", "0.5")])
+    path = store / "evaluations" / f"{evaluation.id}.json"
+    path.write_text(path.read_text().replace('"0.5"', '"1.5"'))
+    with pytest.raises((EvaluationError, pipeline.CorruptError), match="changed after it was written"):
+        evaluation.run()
+
+
+def test_a_runtime_environment_from_a_store_that_is_not_trusted_is_refused(data, monkeypatch):
+    from pipeline.evaluation import definition
+
+    store, ref = data
+    evaluation = create(store, ref, scorers=[pipeline.scorers.exact_match(runtime_env={"pip": ["nothing"]})])
+    monkeypatch.setattr(definition, "_defined_here", set())
+    monkeypatch.chdir(store)
+    with pytest.raises(pipeline.UntrustedFunctionError, match="'exact-match' asks for a runtime_env"):
+        evaluation.run()
+
+
+def test_files_of_other_people_in_a_result_folder_survive_the_commit(data):
+    store, ref = data
+    evaluation = create(store, ref)
+    client = pipeline.EvaluationClient(store)
+    run = client.run(evaluation.id).wait()
+    mine = store / "runs" / run.id / "data" / "notes.txt"
+    mine.write_text("mine")
+    (store / "runs" / run.id / "manifest.json").unlink()
+    (store / "runs" / run.id / "outcome.json").unlink()
+    client.resume(run.id).wait(raise_on_failure=False)
+    assert mine.read_text() == "mine"

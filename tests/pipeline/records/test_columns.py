@@ -51,3 +51,13 @@ def test_a_sql_scorer_has_its_value_alone():
         "q", "output", "output_error", "s_value", "f_value", "f_error", "f_metadata",
         "__assay_row_id", "__assay_owner", "__assay_scorer_owner",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("first, second", [("Ω", "ω"), ("ß", "SS"), ("日本", "日本")])
+def test_names_outside_ascii_are_folded_too(first, second):
+    with pytest.raises(InputError, match="two scorers are called"):
+        check_collisions([], [scorer(first), scorer(second)])
+
+
+def test_names_outside_ascii_that_differ_are_kept_apart():
+    check_collisions([], [scorer("日本"), scorer("中国")])
