@@ -7,7 +7,6 @@ by their names; other values by their content. Addresses, file names and the ord
 from __future__ import annotations
 
 import enum
-import math
 import re
 import types
 from collections.abc import Iterable
@@ -73,11 +72,25 @@ class Describer:
         yield types.ModuleType, self._module
         yield types.MethodType, lambda m: ["method", self.describe(m.__func__), self.describe(m.__self__)]
         yield types.BuiltinFunctionType, lambda b: ["installed", f"{b.__module__}.{b.__qualname__}"]
-        yield (list, tuple), lambda items: [type(items).__name__, *map(self.describe, items)]
-        yield (set, frozenset), lambda items: ["set", *sorted(map(self.describe, items), key=repr)]
-        yield dict, lambda d: ["dict", *([self.describe(k), self.describe(v)] for k, v in d.items())]
         yield enum.Enum, lambda member: ["member", self.describe(type(member)), member.name]
+        yield (list, tuple), lambda items: self._container(items, map(self.describe, items))
+        yield (set, frozenset), self._set
+        yield dict, lambda d: self._container(d, ([self.describe(k), self.describe(v)] for k, v in d.items()))
+        yield types.MappingProxyType, lambda proxy: ["mappingproxy", self.describe(dict(proxy))]
         yield re.Pattern, lambda pattern: ["pattern", self.describe(pattern.pattern), pattern.flags]
+
+    def _container(self, value: Any, items: Iterable[Any]) -> list[Any]:
+        """A list, tuple or dict by its items; one of a class of its own also as an object, which knows its state."""
+        if type(value) in (list, tuple, dict):
+            return [type(value).__name__, *items]
+        return ["container", self.describe(type(value)), list(items), self._object(value)]
+
+    def _set(self, value: Any) -> list[Any]:
+        """A set by its items in an order of their own: how it would be pickled depends on the process."""
+        items = sorted(map(self.describe, value), key=repr)
+        if type(value) in (set, frozenset):
+            return [type(value).__name__, *items]
+        return ["container", self.describe(type(value)), items, self.describe(getattr(value, "__dict__", None))]
 
     def _cell(self, cell: types.CellType) -> Any:
         try:
@@ -153,10 +166,11 @@ def _plain(value: Any) -> Any:
         return value if is_plain else ["text", value.encode("utf-8", "surrogatepass").hex()]
     if type(value) is int:
         return value if abs(value) < 2**53 else ["int", str(value)]
+    # By name and repr: JSON has one number for 1 and 1.0, and for 0.0 and -0.0.
     if type(value) in (float, complex):
-        return value if type(value) is float and math.isfinite(value) else ["number", repr(value)]
+        return [type(value).__name__, repr(value)]
     if type(value) in (bytes, bytearray):
-        return ["bytes", digest_bytes(bytes(value))]
+        return [type(value).__name__, digest_bytes(bytes(value))]
     return ["ellipsis"] if value is ... else _UNKNOWN
 
 
