@@ -81,7 +81,10 @@ class DatasetClient:
             timeout: seconds for each request to the store.
             on_progress: called with bytes read so far and in all; the two are equal when everything is stored.
             column_types: types of columns of CSV, JSON Lines and rows that are given instead of being found:
-                `{"zip": "string"}` keeps `007` as it is.
+                `{"zip": "string"}` keeps the cells of a CSV file as they are written: `007`, `1.0`, `true`, ` x`, and
+                `null` and `NULL` too; only an empty cell is null. In JSON Lines and rows it makes numbers, booleans,
+                lists and objects their JSON text, for a number in a file the very text there; null stays null.
+                Without it, `null` and `NULL` in CSV are null.
             delimiter: of CSV files.
             pin: leave Parquet files where they are; they are checked against their digests when they are read.
 

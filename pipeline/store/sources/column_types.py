@@ -55,3 +55,8 @@ def check_given(given: Iterable[str], columns: Iterable[str], what: str) -> None
     for name in given:
         if name not in known:
             raise DatasetError(f"{what}: column_types names {name!r}, which is no column of it{nearest(name, known)}")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of the type are text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -7,15 +7,12 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from pipeline.errors import DatasetError
-from pipeline.store.sources.column_types import check_given
-from pipeline.store.sources.csv_faults import line_of_row, longest_record
-from pipeline.store.sources.csv_text import CsvText, RecordTooLongError, read_header
+from pipeline.store.sources.column_types import check_given, is_text
+from pipeline.store.sources.csv_faults import line_of_row
+from pipeline.store.sources.csv_text import CsvText, read_header
 from pipeline.store.sources.csv_types import ColumnTyping, convert, first_refused, types_of
 from pipeline.store.sources.source import Source, SourceOptions, Span
 from pipeline.store.sources.storable import storable_schema
-
-BLOCK_BYTES = (4 << 20, 128 << 20)
-"""Bytes parsed at once: the first that holds the longest record. A record beyond the last is refused."""
 
 
 def open_csv(path: str, span: Span, options: SourceOptions) -> Source:
@@ -24,14 +21,14 @@ def open_csv(path: str, span: Span, options: SourceOptions) -> Source:
     Raises:
         DatasetError: a file that is no such CSV; names file, line, what was found and expected.
     """
-    text = read_header(path, options.delimiter)
-    check_given(options.column_types, text.names, text.what)
-    block_bytes, found = _find_types(text, span, options.column_types)
-    schema = storable_schema(found, text.what)
+    given = options.column_types
+    text = read_header(path, options.delimiter, frozenset(name for name, kind in given.items() if is_text(kind)))
+    check_given(given, text.names, text.what)
+    schema = storable_schema(_find_types(text, span, given), text.what)
 
     def tables() -> Iterator[pa.Table]:
         first_row = 0
-        for batch, n_bytes in text.blocks(block_bytes):
+        for batch, n_bytes in text.blocks():
             yield _convert_block(batch, schema, text, first_row)
             first_row += batch.num_rows
             span.reach(0.5 + n_bytes / span.total / 2)
@@ -39,20 +36,14 @@ def open_csv(path: str, span: Span, options: SourceOptions) -> Source:
     return Source(schema, tables, "csv", text.what)
 
 
-def _find_types(text: CsvText, span: Span, given: Mapping[str, pa.DataType]) -> tuple[int, pa.Schema]:
-    """The block size that holds the longest record, and the schema."""
-    for block_bytes in BLOCK_BYTES:
-        typings = {name: ColumnTyping() for name in text.names}
-        try:
-            for batch, n_bytes in text.checked_blocks(block_bytes):
-                for name, typing in typings.items():
-                    if name not in given:
-                        typing.see(batch.column(name))
-                span.reach(n_bytes / span.total / 2)
-        except RecordTooLongError:
-            continue
-        return block_bytes, types_of(typings, given)
-    raise longest_record(text.path, text.delimiter, BLOCK_BYTES[-1])
+def _find_types(text: CsvText, span: Span, given: Mapping[str, pa.DataType]) -> pa.Schema:
+    typings = {name: ColumnTyping() for name in text.names}
+    for batch, n_bytes in text.checked_blocks():
+        for name, typing in typings.items():
+            if name not in given:
+                typing.see(batch.column(name))
+        span.reach(n_bytes / span.total / 2)
+    return types_of(typings, given)
 
 
 def _convert_block(batch: pa.RecordBatch, schema: pa.Schema, text: CsvText, first_row: int) -> pa.Table:

@@ -1,7 +1,7 @@
 """A CSV file as a stream of text columns, in bounded memory. Decides nothing about types.
 
 Comma separated, quoted with `"`, line ends inside quotes allowed, UTF-8 with or without a mark at the start. A cell
-that is empty, `NULL` or `null` is null.
+that is empty, `NULL` or `null` is null; in columns that are asked for as written, only an empty one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,10 +18,15 @@ import pyarrow.csv as pa_csv
 from pipeline.errors import DatasetError
 from pipeline.store.location import without_credentials
 from pipeline.store.open_url import open_input
-from pipeline.store.sources.csv_faults import explain, find_blank_line, find_open_quote, long_cells
+from pipeline.store.sources.csv_faults import explain, find_blank_line, find_open_quote, long_cells, longest_record
+from pipeline.store.sources.csv_records import RecordTooLongError, record_blocks
 from pipeline.store.sources.storable import check_names
 
-NULLS = ["", "NULL", "null"]
+BLOCK_BYTES = 4 << 20
+"""Bytes parsed at once; more only for a record that is longer."""
+LONGEST_RECORD = 128 << 20
+"""Bytes. A longer record is refused."""
+_NULLS = pa.array(["NULL", "null"])
 
 
 class CsvText(NamedTuple):
@@ -31,36 +36,39 @@ class CsvText(NamedTuple):
     delimiter: str
     names: list[str]
     has_rows: bool
+    as_written: frozenset[str] = frozenset()
+    """Columns in which only an empty cell is null, and `null` is text."""
 
     @property
     def what(self) -> str:
         """The file, for messages."""
         return without_credentials(self.path)
 
-    def blocks(self, block_bytes: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def blocks(self) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Blocks of text columns, each with the bytes read so far.
 
         Raises:
-            DatasetError: a row with another number of cells, bytes that are not UTF-8; names the line.
-            RecordTooLongError: a record does not fit into `block_bytes`.
+            DatasetError: a row with another number of cells, bytes that are not UTF-8, a record that is too long; names
+                the line.
         """
         if not self.has_rows:
             return
-        with open_input(self.path) as raw:
-            counted = _EndingInNewline(raw)
+        names_line = 1
+        with open_input(self.path) as file:
             try:
-                for batch in pa_csv.open_csv(counted, *self._settings(block_bytes)):
-                    yield batch, counted.n_bytes
+                for block, n_bytes in record_blocks(file, self.delimiter, BLOCK_BYTES, LONGEST_RECORD):
+                    yield self._parse(block, names_line), n_bytes
+                    names_line = 0
             except pa.ArrowInvalid as error:
-                if "straddling object" in str(error):
-                    raise RecordTooLongError from None
                 raise explain(self.path, self.delimiter, len(self.names), error) from None
+            except RecordTooLongError:
+                raise longest_record(self.path, self.delimiter, LONGEST_RECORD) from None
 
-    def checked_blocks(self, block_bytes: int) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def checked_blocks(self) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Like `blocks`; also refuses what the parser lets pass: blank lines and a quote that is never closed."""
         looked_for_blanks = False
         last = None
-        for batch, n_bytes in self.blocks(block_bytes):
+        for batch, n_bytes in self.blocks():
             if not looked_for_blanks and _has_row_of_nulls(batch):
                 find_blank_line(self.path, self.delimiter)
                 looked_for_blanks = True
@@ -70,22 +78,33 @@ class CsvText(NamedTuple):
         if last is not None and last.endswith(("\n", "\r")):
             find_open_quote(self.path, self.delimiter)
 
-    def _settings(self, block_bytes: int) -> tuple[Any, Any, Any]:
-        return (
-            pa_csv.ReadOptions(column_names=self.names, skip_rows_after_names=1, block_size=block_bytes),
+    def _parse(self, block: bytes, names_line: int) -> pa.RecordBatch:
+        memory = _own_memory(block)
+        table = pa_csv.read_csv(
+            pa.BufferReader(memory),
+            pa_csv.ReadOptions(
+                column_names=self.names, skip_rows=1, skip_rows_after_names=names_line, block_size=memory.size
+            ),
             pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True, ignore_empty_lines=False),
             pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(self.names, pa.string()), null_values=NULLS, strings_can_be_null=True
+                column_types=dict.fromkeys(self.names, pa.string()), null_values=[""], strings_can_be_null=True
             ),
+        )
+        columns = [column.combine_chunks() for column in table.columns]
+        return pa.RecordBatch.from_arrays(
+            [
+                cells if name in self.as_written else _without_nulls(cells)
+                for name, cells in zip(self.names, columns, strict=True)
+            ],
+            names=self.names,
         )
 
 
-class RecordTooLongError(Exception):
-    """A record is longer than the block it should fit into."""
-
-
-def read_header(path: str, delimiter: str) -> CsvText:
+def read_header(path: str, delimiter: str, as_written: frozenset[str] = frozenset()) -> CsvText:
     """Read the header.
+
+    Args:
+        as_written: columns in which `null` is text.
 
     Raises:
         DatasetError: an empty file, blank or repeated names, bytes that are not UTF-8.
@@ -101,28 +120,24 @@ def read_header(path: str, delimiter: str) -> CsvText:
     if names is None:
         raise DatasetError(f"{what}: is empty; expected a header line with the column names")
     check_names(names, f"{what}, line 1")
-    return CsvText(path, delimiter, names, has_rows)
+    return CsvText(path, delimiter, names, has_rows, as_written)
 
 
-class _EndingInNewline(io.RawIOBase):
-    """The file, with a line end at its end in any case, and a count of the bytes read."""
+def _own_memory(block: bytes) -> pa.Buffer:
+    """The block in memory of Arrow's, after an empty line that is skipped, so that no text of it is taken for a mark.
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._last = b"\n"
-        self.n_bytes = 0
+    Arrow's threads must hold nothing of Python's: what they let go while the interpreter ends aborts the process.
+    """
+    memory = pa.allocate_buffer(len(block) + 1)
+    view = memoryview(memory).cast("B")
+    view[:1] = b"\n"
+    view[1:] = block
+    return memory
 
-    def readable(self) -> bool:
-        return True
 
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(len(buffer))
-        self.n_bytes += len(data)
-        if not data and self._last not in b"\r\n":
-            data = b"\n"
-        self._last = data[-1:] or self._last
-        buffer[: len(data)] = data
-        return len(data)
+def _without_nulls(cells: pa.Array) -> pa.Array:
+    words = pc.is_in(cells, value_set=_NULLS)
+    return pc.if_else(words, pa.scalar(None, pa.string()), cells) if pc.any(words).as_py() else cells
 
 
 def _has_row_of_nulls(batch: pa.RecordBatch) -> bool:

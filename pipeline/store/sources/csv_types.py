@@ -17,6 +17,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.store.sources.column_types import is_text
+
 _INTEGER = r"^[ \t]*-?[0-9]+[ \t]*$"
 _NUMBER = r"(?i)^[ \t]*-?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|nan|inf|infinity)[ \t]*$"
 _TRUE = ("true", "True", "TRUE")
@@ -62,7 +64,7 @@ def convert(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     if pa.types.is_boolean(kind) and _all(_is_one_of(cells.drop_null(), _TRUE + _FALSE)):
         return pc.if_else(cells.is_null(), pa.scalar(None, pa.bool_()), _is_one_of(cells, _TRUE))
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind)):
+    if not (is_text(kind) or pa.types.is_binary(kind)):
         cells = pc.utf8_trim(cells, characters=" \t")
     return cells.cast(kind)
 

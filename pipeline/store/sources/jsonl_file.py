@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pipeline.errors import DatasetError
 from pipeline.store.location import without_credentials
 from pipeline.store.open_url import open_input
-from pipeline.store.sources.column_types import check_given
+from pipeline.store.sources.column_types import check_given, is_text
 from pipeline.store.sources.rows import ROWS_PER_BLOCK, Block, RowTyper, to_table
 from pipeline.store.sources.source import Source, SourceOptions, Span
 from pipeline.store.sources.storable import storable_schema
@@ -40,16 +40,18 @@ def open_jsonl(path: str, span: Span, options: SourceOptions) -> Source:
     check_given(options.column_types, found.names, what)
     schema = storable_schema(found, what)
 
+    texts = [name for name, kind in options.column_types.items() if is_text(kind)]
+
     def tables() -> Iterator[pa.Table]:
-        for block, n_bytes in _blocks(path, what):
+        for block, n_bytes in _blocks(path, what, texts):
             yield to_table(block, schema)
             span.reach(0.5 + n_bytes / span.total / 2)
 
     return Source(schema, tables, "jsonl", what)
 
 
-def _blocks(path: str, what: str) -> Iterator[tuple[Block, int]]:
-    """Blocks of rows, each with the bytes read up to its end."""
+def _blocks(path: str, what: str, texts: Sequence[str] = ()) -> Iterator[tuple[Block, int]]:
+    """Blocks of rows, each with the bytes read up to its end; numbers in the columns `texts` as they are written."""
     rows: list[dict[str, Any]] = []
     numbers: list[int] = []
     n_bytes = start = 0
@@ -58,7 +60,9 @@ def _blocks(path: str, what: str) -> Iterator[tuple[Block, int]]:
             n_bytes += len(line)
             text = (line.removeprefix(_BOM) if number == 1 else line).strip()
             if text:
-                rows.append(_parse(text, f"{what}:{number}"))
+                row = _parse(text, f"{what}:{number}")
+                _keep_numbers(row, text, texts)
+                rows.append(row)
                 numbers.append(number)
             if len(rows) == ROWS_PER_BLOCK or (rows and n_bytes - start > _BYTES_PER_BLOCK):
                 yield Block(rows, _place(what, numbers)), n_bytes
@@ -79,6 +83,16 @@ def _parse(text: bytes, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DatasetError(f'{where}: holds a JSON {type(value).__name__}, expected an object such as {{"name": 1}}')
     return value
+
+
+def _keep_numbers(row: dict[str, Any], text: bytes, names: Sequence[str]) -> None:
+    """Put the text of the line in the place of numbers: `1.50` and a whole number of 30 digits are kept."""
+    for name in names:
+        value = row.get(name)
+        if type(value) is int and value:  # written in one way only; 0 may be -0
+            row[name] = str(value)
+        elif type(value) in (int, float):
+            row[name] = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)[name]
 
 
 def _parse_leniently(text: bytes, where: str, error: ValueError) -> Any:

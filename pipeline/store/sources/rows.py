@@ -5,6 +5,7 @@ Columns are those of all rows, in the order in which they are first seen; a key 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ import orjson
 import pyarrow as pa
 
 from pipeline.errors import DatasetError
+from pipeline.store.sources.column_types import is_text
 from pipeline.store.sources.value_types import MixedTypesError, infer_type, merge_types
 
 ROWS_PER_BLOCK = 8192  # Python objects in memory at once
@@ -88,7 +90,7 @@ def to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     except _ARROW_REFUSES:
         if kind == pa.float64():
             return pa.array([None if value is None else float(value) for value in values], type=kind)
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if is_text(kind):
             return pa.array([_as_text(value) for value in values], type=kind)
         if all(value is None or isinstance(value, str) for value in values):
             return pa.array(values, type=pa.string()).cast(kind)
@@ -121,6 +123,10 @@ def _has_odd(values: Sequence[Any]) -> bool:
 def _as_text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if (
+        isinstance(value, int | float) and not abs(value) < 2**63
+    ):  # too large, NaN or infinite: orjson has no text of it
+        return json.dumps(value)
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
 
 

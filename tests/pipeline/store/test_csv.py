@@ -6,6 +6,9 @@ import csv
 import io
 import math
 import re
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import DatasetError, InputError
-from pipeline.store.sources import SourceOptions, csv_file, open_source
+from pipeline.store.sources import SourceOptions, csv_text, open_source
 from pipeline.store.sources.column_types import parse_column_types
 
 
@@ -64,7 +67,7 @@ def test_nan_is_a_number(tmp_path):
 
 
 def test_a_type_is_decided_by_all_rows(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", (1000, 4000))
+    monkeypatch.setattr(csv_text, "BLOCK_BYTES", 1000)
     table = read(write(tmp_path, "x\n" + "1\n" * 5000 + "late\n"))
     assert table.schema.field("x").type == pa.string()
     assert table["x"].to_pylist() == ["1"] * 5000 + ["late"]
@@ -153,13 +156,14 @@ def test_a_file_that_is_no_csv_is_refused_with_its_line(tmp_path, content, messa
 
 
 def test_cells_larger_than_a_block_are_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", (1000, 100_000))
+    monkeypatch.setattr(csv_text, "BLOCK_BYTES", 1000)
     table = read(write(tmp_path, "a,b\n1," + "x" * 50_000 + '\n2,"' + "y\n" * 20_000 + '"\n'))
     assert [len(cell) for cell in table["b"].to_pylist()] == [50_000, 40_000]
 
 
 def test_a_record_beyond_the_largest_block_is_refused_with_its_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", (1000, 1 << 20))
+    monkeypatch.setattr(csv_text, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(csv_text, "LONGEST_RECORD", 1 << 20)
     with pytest.raises(DatasetError, match="line 3: a record of more than 1 MiB"):
         read(write(tmp_path, f"a,b\n1,2\n3,{'x' * (4 << 20)}\n4,5\n"))
 
@@ -172,15 +176,15 @@ CELLS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 
 
 @settings(max_examples=150, deadline=None)
-@given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=20), block=st.sampled_from([300, 1 << 20]))
+@given(rows=st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=20), block=st.sampled_from([10, 300, 1 << 20]))
 def test_what_is_written_as_csv_is_read_back(tmp_path_factory, rows, block):
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL).writerows([("a", "b"), *rows])
     path = write(tmp_path_factory.mktemp("csv"), text.getvalue())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(csv_file, "BLOCK_BYTES", (block, 1 << 20))
+        patch.setattr(csv_text, "BLOCK_BYTES", block)
         table = read(path, {"a": "string", "b": "string"})
-    expected = [tuple(None if cell in ("", "NULL", "null") else cell for cell in row) for row in rows]
+    expected = [tuple(cell or None for cell in row) for row in rows]
     assert [tuple(row.values()) for row in table.to_pylist()] == expected
 
 
@@ -197,3 +201,115 @@ def test_whole_numbers_are_read_back_exactly(tmp_path_factory, values):
 def test_floats_are_read_back_exactly(tmp_path_factory, values):
     table = read(write(tmp_path_factory.mktemp("csv"), "x\n" + "".join(f"{value!r}\n" for value in values)))
     assert table["x"].to_pylist() == values
+
+
+READ_AND_END = """
+import gc, io, os, signal, sys, time
+import pyarrow as pa
+from pipeline.errors import DatasetError
+from pipeline.store.sources import Progress, SourceOptions, csv_text, open_source
+
+class SlowAtItsEnd(io.FileIO):
+    def read(self, size=-1):
+        data = super().read(size)
+        time.sleep(0 if data else i % 5 / 1000)
+        return data
+
+def interrupt(done, total):
+    if done > total / 4:
+        os.kill(os.getpid(), signal.SIGINT)
+
+def read(path, way):
+    types = {"b": pa.int64()} if way == "second pass" else {}
+    progress = Progress(interrupt if way == "interrupt" else None)
+    for _ in open_source(path, progress, SourceOptions(types)).tables():
+        if way == "closed early":
+            break
+
+csv_text.BLOCK_BYTES, csv_text.open_input = 1000, SlowAtItsEnd
+gc.freeze()  # children end sooner
+codes = []
+for i in range(40):
+    child = os.fork()
+    if child == 0:
+        break
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+if child == 0:
+    try:
+        read(*sys.argv[1:])
+    except (DatasetError, KeyboardInterrupt) as error:
+        print(type(error).__name__)
+else:
+    print(codes)
+"""
+
+
+@pytest.mark.parametrize(
+    "way, content, error",
+    [
+        ("first pass", "a,b\n1,2\n3\n4,5,6\n", "DatasetError"),
+        ("second pass", "a,b\n" + "1,2\n" * 1000 + "1,x\n", "DatasetError"),
+        ("closed early", "a,b\n" + "1,2\n" * 1000, None),
+        ("interrupt", "a,b\n" + "1,2\n" * 1000, "KeyboardInterrupt"),
+    ],
+)
+def test_a_process_ends_in_order_however_its_reading_ended(tmp_path, way, content, error):
+    script = write(tmp_path, READ_AND_END).rename(tmp_path / "script.py")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", script, write(tmp_path, content), way],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    *errors, codes = done.stdout.splitlines()
+    assert codes == str([0] * 40)
+    assert errors == ([error] * 40 if error else [])
+
+
+def test_only_the_thread_that_asks_reads_the_file(tmp_path, monkeypatch):
+    path = write(tmp_path, "a,b\n" + "1,2\n" * 5000)
+    readers = []
+
+    class Watched(io.FileIO):
+        def read(self, size=-1):
+            readers.append(threading.get_ident())
+            return super().read(size)
+
+    monkeypatch.setattr(csv_text, "open_input", lambda path: Watched(path))
+    monkeypatch.setattr(csv_text, "BLOCK_BYTES", 1000)
+    assert read(path).num_rows == 5000
+    assert len(readers) > 20
+    assert set(readers) == {threading.get_ident()}
+
+
+PIECES = st.lists(st.sampled_from(['"', '""', ",", "\n", "\r", "\r\n", "x", "é", "\ufeff"]), max_size=40).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(text=PIECES, block=st.integers(1, 12))
+def test_blocks_of_any_size_hold_the_same_records(tmp_path_factory, text, block):
+    path = write(tmp_path_factory.mktemp("csv"), "a,b\n1,2\n" + text)
+    with pytest.MonkeyPatch.context() as patch:
+        whole = outcome(path)
+        patch.setattr(csv_text, "BLOCK_BYTES", block)
+        assert outcome(path) == whole
+
+
+def outcome(path: Path) -> list[dict[str, str]] | str:
+    try:
+        return read(path, {"a": "string", "b": "string"}).to_pylist()
+    except DatasetError as error:
+        return str(error)
+
+
+def test_a_column_given_as_text_keeps_its_cells_as_they_are_written(tmp_path):
+    cells = ["007", "1.0", "true", "null", "NULL", " 5 ", "nan", '"a,b"', "", '""']
+    table = read(write(tmp_path, "x,y\n" + "".join(f"{cell},null\n" for cell in cells)), {"x": "string"})
+    assert table["x"].to_pylist() == ["007", "1.0", "true", "null", "NULL", " 5 ", "nan", "a,b", None, None]
+    assert table["y"].to_pylist() == [None] * 10
+
+
+@pytest.mark.parametrize("kind", ["string", "text", "large_string", pa.string_view()])
+def test_every_type_of_text_keeps_cells_as_they_are_written(tmp_path, kind):
+    assert read(write(tmp_path, "x\n007\nnull\n"), {"x": kind})["x"].to_pylist() == ["007", "null"]

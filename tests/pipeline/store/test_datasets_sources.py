@@ -208,6 +208,21 @@ def test_json_lines_are_typed_over_all_lines(tmp_path):
     assert np.isnan(table["a"][2].as_py())
 
 
+@pytest.mark.parametrize("kind", ["string", "large_string"])
+def test_json_lines_asked_for_as_text_give_the_text_of_each_value(tmp_path, kind):
+    written = ["1", "1.0", "1.50", "1e3", "-0", "1" * 30, "1E400", "NaN", "true", "[1, 2.0]", '{"x": 1}']
+    lines = [*(f'{{"a": {text}, "b": 1}}' for text in written), '{"a": "007"}', '{"a": null}', '{"b": 2.5}']
+    table = read(write(tmp_path / "x.jsonl", "\n".join(lines)), {"a": kind})
+    assert table["a"].to_pylist() == [*written[:9], "[1,2.0]", '{"x":1}', "007", None, None]
+    assert table.schema.field("b").type == pa.float64()
+
+
+def test_numbers_in_rows_asked_for_as_text_are_json():
+    values = [1, 1.5, float("nan"), 2**70, True, np.float32(0.5), None, "null", [1]]
+    found = read([{"a": value} for value in values], {"a": "string"})["a"].to_pylist()
+    assert found == ["1", "1.5", "NaN", str(2**70), "true", "0.5", None, "null", "[1]"]
+
+
 @pytest.mark.parametrize(
     "content, message",
     [
