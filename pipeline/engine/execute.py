@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from pipeline.engine.cluster import Cluster, connected
 from pipeline.engine.events import Event, Started
 from pipeline.engine.inline import WORKER, run_inline
 from pipeline.engine.ledger import Ledger
-from pipeline.engine.ray_pool import STALL_S, Crew, RayPool
+from pipeline.engine.ray_pool import GIVE_UP_S, STALL_S, Crew, RayPool
 from pipeline.engine.stop import StopSignal
 from pipeline.engine.work import Resources, WorkerSpec
 from pipeline.errors import InterruptedRunError
@@ -34,6 +34,7 @@ def execute(
     workers: int | None = None,
     resources: Resources | None = None,
     stall_s: float = STALL_S,
+    give_up_s: float = GIVE_UP_S,
 ) -> dict[int, Receipt]:
     """Carry out `parts`: on resume, those without a receipt.
 
@@ -46,7 +47,8 @@ def execute(
         ray_address: of a cluster; None: RAY_ADDRESS, else a local Ray.
         workers: how many at most; None: as many as the cluster's CPUs hold. The inline engine has one.
         resources: of one worker on Ray; None: one CPU.
-        stall_s: seconds without a living worker until the run is given up or says that it waits.
+        stall_s: seconds without a living worker until the run says that it waits, or ends where no node can hold one.
+        give_up_s: seconds without a living worker until the run ends, although a node could hold one.
 
     Returns:
         Part number → the receipt that stands on the store.
@@ -65,7 +67,8 @@ def execute(
         return ledger.receipts
     check_shareable(spec.urls)
     with connected(named_address(ray_address)) as cluster:
-        _run_on(cluster, spec, ledger, parts, workers=workers, resources=resources, stop=stop, stall_s=stall_s)
+        patience = {"stall_s": stall_s, "give_up_s": give_up_s}
+        _run_on(cluster, spec, ledger, parts, workers=workers, resources=resources, stop=stop, patience=patience)
     return ledger.receipts
 
 
@@ -78,7 +81,7 @@ def _run_on(
     workers: int | None,
     resources: Resources | None,
     stop: StopSignal,
-    stall_s: float,
+    patience: Mapping[str, float],
 ) -> None:
     needs = resources or Resources()
     n_workers = workers_for(cluster.nodes, needs, len(parts), workers)
@@ -87,7 +90,7 @@ def _run_on(
     pool = RayPool(crew, resources=needs, stop=stop)
     is_orderly = False
     try:
-        pool.run(ledger, Started(len(parts), _rows(parts), "ray", n_workers, cluster.name), stall_s=stall_s)
+        pool.run(ledger, Started(len(parts), _rows(parts), "ray", n_workers, cluster.name), **patience)
         is_orderly = True
     except InterruptedRunError:
         is_orderly = not stop.is_over

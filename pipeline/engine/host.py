@@ -32,7 +32,7 @@ class WorkerHost:
             self._limit_arrow()
             spec: WorkerSpec = pickle.loads(self._spec)
             self._worker = spec.open(self._workers)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - the border: a failure travels as a value
+        except BaseException as error:  # noqa: BLE001 - the border: a failure travels as a value
             return Failure.of(error)
         return None
 

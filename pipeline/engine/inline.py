@@ -80,7 +80,7 @@ class _Hand:
         while (part := self._parts.get()) is not None:
             try:
                 worker = worker or self._spec.open()
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - raised again in the driver's thread
+            except BaseException as error:  # noqa: BLE001 - raised again in the driver's thread
                 self._outcomes.put(Outcome(0.0, failure=Failure.of(error)))
                 continue
             self._outcomes.put(attempt(worker, part))

@@ -66,7 +66,7 @@ def attempt(worker: PartWorker, part: Part) -> Outcome:
     started = time.perf_counter()
     try:
         receipt = worker.run_part(part)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the border: a failure travels as a value
+    except BaseException as error:  # noqa: BLE001 - the border: a panic of polars is no Exception, and travels as a value
         return Outcome(time.perf_counter() - started, failure=Failure.of(error))
     return Outcome(time.perf_counter() - started, receipt=receipt)
 
@@ -74,5 +74,5 @@ def attempt(worker: PartWorker, part: Part) -> Outcome:
 def _text_of(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001 - a broken __str__ of the user's must not hide the failure
+    except BaseException:  # noqa: BLE001 - a broken __str__ of the user's must not hide the failure
         return ""

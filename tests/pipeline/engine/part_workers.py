@@ -29,6 +29,10 @@ class HeldLock(Exception):
         raise RuntimeError("no text")
 
 
+class Panic(BaseException):
+    """No Exception, as what polars raises when its Rust code panics."""
+
+
 @dataclass(frozen=True)
 class TraceWork:
     """Writes one file a call into `folder`; `behaviour` names what else happens on a part."""
@@ -41,6 +45,8 @@ class TraceWork:
     def open(self, workers: int = 1) -> TraceWorker:
         if self.opens == "badly":
             raise StoreError("no such bucket", key="runs/1")
+        if self.opens == "in panic":
+            raise Panic("index out of bounds")
         if self.opens == "never":
             os._exit(1)
         return TraceWorker(self, workers)
@@ -72,6 +78,8 @@ def behave(how: str, earlier_calls: int) -> None:
             raise ValueError("seven is not a colour")
         case "raises what cannot be pickled":
             raise HeldLock
+        case "panics":
+            raise Panic("index out of bounds")
         case "exits":
             sys.exit("gone")
         case "meets a fault of the store":

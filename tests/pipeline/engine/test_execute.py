@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from part_workers import Run, TraceWork, calls_of, parts_of
@@ -61,6 +62,20 @@ def test_an_exception_that_can_be_neither_pickled_nor_shown_is_named(engine: str
 def test_a_part_that_exits_does_not_take_the_worker_along(engine: str, tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="failed: SystemExit: gone"):
         Run(TraceWork(tmp_path, {0: "exits"}), 1, engine=engine).execute()
+
+
+@pytest.mark.parametrize(
+    "work, text",
+    [
+        ({"behaviour": {0: "panics"}}, "part 0 .* failed: Panic: index out of bounds"),
+        ({"opens": "in panic"}, "failed: Panic: index out of bounds"),
+    ],
+)
+def test_a_panic_that_is_no_exception_ends_the_run(
+    engine: str, tmp_path: Path, work: dict[str, Any], text: str
+) -> None:
+    with pytest.raises(EngineError, match=text):
+        Run(TraceWork(tmp_path, **work), 2, engine=engine).execute()
 
 
 def test_an_error_of_the_store_keeps_its_class_message_and_key(engine: str, tmp_path: Path) -> None:

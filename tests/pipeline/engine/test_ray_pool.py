@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from part_workers import Run, TraceWork, calls_of
 
-from pipeline.engine import PartFailed, Resources, StopSignal
+from pipeline.engine import PartFailed, Resources, StopSignal, Waiting
 from pipeline.errors import EngineError
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
@@ -41,6 +41,14 @@ def test_a_part_that_kills_every_worker_ends_the_run_by_name_and_keeps_the_rest(
 def test_workers_that_end_while_they_open_end_the_run(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="ended again and again while it started"):
         Run(TraceWork(tmp_path, opens="never"), 3, engine="ray").execute()
+
+
+def test_workers_that_can_never_start_end_the_run_which_says_meanwhile_that_it_waits(tmp_path: Path) -> None:
+    needs = Resources(runtime_env={"py_executable": "/nowhere/python"})
+    run = Run(TraceWork(tmp_path), 3, engine="ray", workers=1, resources=needs, stall_s=1, give_up_s=3)
+    with pytest.raises(EngineError, match=r"no worker has lived for 3 s.* runtime_env .* what is done is kept"):
+        run.execute()
+    assert len(run.told(Waiting)) in (1, 2)
 
 
 def test_workers_know_their_number_and_share_the_cpus(tmp_path: Path) -> None:
