@@ -16,11 +16,12 @@ from pipeline.functions.failures import Failed, RowOutcome, describe_error, owne
 from pipeline.functions.handle import RemoteFunction
 from pipeline.functions.into_arrow import column_of
 from pipeline.functions.invoke import async_call, sync_call
+from pipeline.functions.masked import masked, masked_json
 from pipeline.functions.payload import Definition, load_definition
 from pipeline.functions.rate import limiter_of
 from pipeline.functions.registry import FunctionMaterial
 from pipeline.functions.run_calls import InLoop, InThreads, InTurn, Runner
-from pipeline.functions.secret import Secret
+from pipeline.functions.secret import Secret, spellings
 from pipeline.records.owners import Owner
 
 ASYNC_IN_FLIGHT = 64  # rows; what endpoints usually take from one client, where nothing is said
@@ -96,7 +97,8 @@ class FunctionCaller:
             output, wrong = self._column(values, failures)
         for row, error in wrong.items():
             failures[row] = Failed(error, Owner.MODEL)
-        return CallColumns(output, *_failure_columns(failures, rows.num_rows))
+        error, owner = _failure_columns(failures, rows.num_rows)
+        return CallColumns(self.mask(output), self.mask(error), owner)
 
     def call_rows(self, rows: pa.Table) -> list[RowOutcome]:
         """Each row's result as the function returned it, or its failure: for scorers."""
@@ -109,6 +111,14 @@ class FunctionCaller:
         for row, failed in failures.items():
             outcomes[row] = RowOutcome(None, failed.error, failed.owner.value)
         return outcomes
+
+    def mask(self, array: pa.Array) -> pa.Array:
+        """The array with the function's secrets masked in all its text."""
+        return masked(array, spellings(self._secret_values()))
+
+    def mask_json(self, array: pa.Array) -> pa.Array:
+        """Like `mask`, of JSON text, which stays JSON."""
+        return masked_json(array, spellings(self._secret_values()))
 
     def _results(self, rows: pa.Table) -> tuple[list[Any], dict[int, Failed]]:
         """A result for each row, None where it failed, and the failures."""

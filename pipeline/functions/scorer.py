@@ -62,12 +62,22 @@ class FunctionScorer:
             )
         outcomes = self._caller.call_rows(rows)
         answers = [outcome.value if outcome.error is None else RowFailure(outcome.error) for outcome in outcomes]
-        columns = columns_of(answers, is_list=self._caller.returns_list)
+        columns = self._masked(columns_of(answers, is_list=self._caller.returns_list))
         if columns.error.null_count == len(columns.error):
             return columns, pa.nulls(len(outcomes), pa.string())
         failed = columns.error.is_valid().to_pylist()
         owners = [_owner(one) if bad else None for one, bad in zip(outcomes, failed, strict=True)]
         return columns, pa.array(owners, pa.string())
+
+    def _masked(self, columns: ScoreColumns) -> ScoreColumns:
+        """Without the function's secrets, which may stand in what it recorded."""
+        values = columns.values
+        return ScoreColumns(
+            value=columns.value,
+            error=self._caller.mask(columns.error),
+            metadata=self._caller.mask_json(columns.metadata),
+            values=None if values is None else self._caller.mask_json(values),
+        )
 
     def close(self) -> None:
         """Give back threads and the event loop."""

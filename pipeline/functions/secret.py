@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -66,8 +67,18 @@ def missing_secrets(record: FunctionRecord, environ: Mapping[str, str] | None = 
     return missing_names(record.options, environ)
 
 
+def spellings(values: Iterable[str]) -> list[str]:
+    """Secret values as they may stand in text, plain or inside JSON; the longest first, none empty."""
+    found = {
+        text
+        for value in filter(None, values)
+        for text in (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    }
+    return sorted(found, key=lambda text: (-len(text), text))
+
+
 def redact(text: str, values: Iterable[str]) -> str:
     """The text with every secret value masked, the longest first so that none survives as part of another."""
-    for value in sorted(filter(None, values), key=len, reverse=True):
+    for value in spellings(values):
         text = text.replace(value, MASK)
     return text
