@@ -296,11 +296,11 @@ def test_blocks_of_any_size_hold_the_same_records(tmp_path_factory, text, block)
         assert outcome(path) == whole
 
 
-def outcome(path: Path) -> list[dict[str, str]] | str:
+def outcome(path: Path) -> list[dict[str, str]] | None:
     try:
         return read(path, {"a": "string", "b": "string"}).to_pylist()
-    except DatasetError as error:
-        return str(error)
+    except DatasetError:  # of several faults, which one is named depends on the blocks
+        return None
 
 
 def test_a_column_given_as_text_keeps_its_cells_as_they_are_written(tmp_path):
