@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.errors import InputError as InputError
     from pipeline.errors import InterruptedRunError as InterruptedRunError
     from pipeline.errors import MissingError as MissingError
+    from pipeline.errors import NoRowsError as NoRowsError
     from pipeline.errors import PlanMismatchError as PlanMismatchError
     from pipeline.errors import RetryError as RetryError
     from pipeline.errors import StoreError as StoreError

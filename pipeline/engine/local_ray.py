@@ -20,6 +20,7 @@ from pipeline.errors import EngineError
 
 PREFIX = "assay-ray-"
 OBJECT_STORE_BYTES = 128 * 2**20  # receipts and specs only; Ray's own default takes a third of the memory
+START_TRIES = 3  # a port that Ray found free may be taken by the time it listens there
 LONGEST_FOLDER = 37  # characters: sockets lie 65 below it, and macOS allows 103 in all
 
 
@@ -67,10 +68,15 @@ class LocalRay:
         atexit.unregister(self.stop)
 
     def _hold(self) -> None:
-        try:
-            _start(self._folder)
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            self._failure = error
+        for number in range(START_TRIES):
+            try:
+                with _turn():
+                    _start(self._folder, str(number))
+                self._failure = None
+                break
+            except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+                self._failure = error
+                _clear_failed_start()
         self._is_up.set()
         self._may_end.wait()
 
@@ -100,7 +106,25 @@ def quiet_init(**options: Any) -> None:
         worker.listen_error_messages = echo
 
 
-def _start(folder: str) -> None:
+@contextmanager
+def _turn() -> Iterator[None]:
+    """One start at a time for this user: Ray looks for free ports and takes them later, and two would take the same."""
+    path = Path(_short_temp_folder(), f"{PREFIX}start-{os.getuid()}.lock")
+    lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _clear_failed_start() -> None:
+    import ray
+
+    ray.shutdown()
+
+
+def _start(folder: str, session: str) -> None:
     token = Path(folder, "token")
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
@@ -110,7 +134,7 @@ def _start(folder: str) -> None:
             address="local",
             include_dashboard=False,
             object_store_memory=OBJECT_STORE_BYTES,
-            _temp_dir=folder,
+            _temp_dir=str(Path(folder, session)),
         )
 
 

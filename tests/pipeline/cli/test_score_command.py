@@ -188,7 +188,7 @@ def test_two_scorers_of_one_name_are_refused_with_the_way_to_name_them(assay) ->
 def test_an_empty_table_is_refused(assay, workplace: Path) -> None:
     (workplace / "empty.csv").write_text("output\n")
     said = assay("score", "empty.csv", "-s", "json_valid", "--to", "out")
-    assert (said.code, said.out) == (1, "")
+    assert (said.code, said.out) == (4, "")
     assert "empty.csv) has no rows: nothing can be scored" in said.err
 
 
