@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline.errors import FunctionError
 from pipeline.evaluation.evaluate import Evaluator
-from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer, missing_secrets
+from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer, missing_names
 from pipeline.records.evaluation import EvaluationRecord, ScorerRecord
 from scorers import SqlExpression, builtin_from_json
 from scorers.base import Scorer
@@ -30,7 +30,7 @@ def load_evaluator(
     Raises:
         FunctionError: a secret is not set on this node; found before the first row.
     """
-    _check_secrets(functions.values())
+    _check_secrets(record, functions.values())
     callers = {version: FunctionCaller(material, share=workers) for version, material in functions.items()}
     task = callers.get(record.task_function_version_id or "")
     sql = _sql_evaluator(record.scorers)
@@ -44,11 +44,13 @@ def load_evaluator(
     )
 
 
-def _check_secrets(functions: Iterable[FunctionMaterial]) -> None:
-    for material in functions:
-        for name in missing_secrets(material.record):
+def _check_secrets(record: EvaluationRecord, functions: Iterable[FunctionMaterial]) -> None:
+    asked = [(material.record.name, material.record.options) for material in functions]
+    asked += [(scorer.name, scorer.function_options) for scorer in record.scorers]
+    for user, options in asked:
+        for name in missing_names(options):
             raise FunctionError(
-                f"{name} is not set on node {socket.gethostname()}, and function {material.record.name!r} needs it: "
+                f"{name} is not set on node {socket.gethostname()}, and {user!r} needs it: "
                 "export it there, before Ray is started"
             )
 

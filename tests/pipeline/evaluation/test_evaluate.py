@@ -161,3 +161,10 @@ def test_a_panic_of_a_library_fails_its_rows_and_not_the_run():
 
     found = pipeline.score(pa.table({"output": ["a"]}), scorers=[panics])
     assert "in Rust" in found.table["panics_error"].to_pylist()[0]
+
+
+def test_a_secret_of_a_built_in_is_looked_for_too(monkeypatch):
+    monkeypatch.delenv("DESK_KEY", raising=False)
+    scorer = pipeline.scorers.exact_match(secrets=[pipeline.Secret.from_env("DESK_KEY")])
+    with pytest.raises(pipeline.FunctionError, match="DESK_KEY is not set on node"):
+        pipeline.score({"output": ["a"], "expected": ["a"]}, scorers=[scorer])
