@@ -18,7 +18,7 @@ from pipeline.records.plan import Part
 IN_FLIGHT_PER_WORKER = 2  # parts: one in work, one already there, so an actor never waits for the driver
 POLL_S = 0.1  # how soon a stop is seen; a finished part wakes the driver at once
 STALL_S = 60.0  # without a living worker; a restart takes 1.5 s, a lost node is noticed after 14 s
-GIVE_UP_S = 300.0  # without a living worker; leaves time for a new node or environment, a broken one would last for ever
+GIVE_UP_S = 300.0  # without a living worker; time for a new node or environment, a broken one would last for ever
 CLOSE_S = 5.0  # for workers to close before they are ended
 
 
@@ -62,7 +62,7 @@ class RayPool:
         self._stop = stop
         self._resources = resources
         self._seats = [_Seat(f"worker {number}", crew) for number in range(crew.size)]
-        self._last_sign_of_life = self._last_told = time.monotonic()
+        self._last_sign_of_life = self._last_lived = time.monotonic()
 
     def run(self, ledger: Ledger, started: Started, *, stall_s: float = STALL_S, give_up_s: float = GIVE_UP_S) -> None:
         """Hand out parts until all are done; tell `started` when the first worker lives.
@@ -145,6 +145,7 @@ class RayPool:
             return
         if problem is not None:
             raise EngineError(problem) if isinstance(problem, str) else problem.to_error(f"opening {seat.name}")
+        self._last_sign_of_life = time.monotonic()
         seat.is_live, seat.has_lost = True, False
 
     def _settle_part(self, seat: _Seat, ref: Any, ledger: Ledger) -> None:
@@ -165,6 +166,7 @@ class RayPool:
             else:
                 ledger.put_back(part)
         else:
+            self._last_sign_of_life = time.monotonic()
             if outcome is None:
                 ledger.put_back(part)
             else:
@@ -186,24 +188,24 @@ class RayPool:
     def _watch(self, ledger: Ledger, stall_s: float, give_up_s: float) -> None:
         now = time.monotonic()
         if any(seat.is_live for seat in self._seats):
-            self._last_sign_of_life = self._last_told = now
+            self._last_lived = now
             return
-        silent_s = now - self._last_sign_of_life
-        if silent_s >= give_up_s:
+        without_s, silent_s = now - self._last_lived, now - self._last_sign_of_life
+        if without_s >= give_up_s:
             raise EngineError(
-                f"no worker has lived for {silent_s:.0f} s, although the cluster has room for one: others may be using "
+                f"no worker has lived for {without_s:.0f} s, though the cluster has room for one: others may be using "
                 "it, or workers cannot start; check the workers' runtime_env (py_executable, working_dir, pip) and the "
                 "logs of Ray; what is done is kept, the same command goes on"
             )
-        if now - self._last_told < stall_s:
+        if silent_s < stall_s:
             return
         if capacity(living_nodes(), self._resources) == 0:
             raise EngineError(
                 f"no worker lives, and no node is left that could hold one ({silent_s:.0f} s without a sign of life): "
                 "mend the cluster; what is done is kept, the same command goes on"
             )
-        ledger.tell(Waiting(silent_s, "waiting for the cluster to start a worker; others may be using it"))
-        self._last_told = now
+        ledger.tell(Waiting(without_s, "waiting for the cluster to start a worker; others may be using it"))
+        self._last_sign_of_life = now
 
 
 def _first_line(error: BaseException) -> str:
