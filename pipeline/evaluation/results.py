@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.errors import DatasetError, MissingError
 from pipeline.records import columns
 from pipeline.records.dataset import PartFile, Revision
 from pipeline.records.evaluation import Outcome
 from pipeline.records.plan import Manifest, Plan
-from pipeline.store import RevisionReader, Store, read_manifest
+from pipeline.store import RevisionReader, Store, in_row_order, read_manifest
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,3 @@ class ResultFolder:
         for receipt in manifest.receipts:
             rows = in_row_order(reader.read(receipt.first_row, receipt.rows))
             yield rows if wanted is None else rows.select(list(wanted))
-
-
-def in_row_order(rows: pa.Table) -> pa.Table:
-    """The rows sorted by their row id; as they are where they are sorted already."""
-    ids = rows[columns.ROW_ID].combine_chunks()
-    if len(ids) < 2 or not pc.any(pc.less(ids.slice(1), ids.slice(0, len(ids) - 1))).as_py():
-        return rows
-    return rows.take(pc.sort_indices(ids))

@@ -9,6 +9,7 @@ from pipeline.store.parquet import write_parquet
 from pipeline.store.pinned import FileIdentity, known_digests, learn_digests, pin_files, pin_stored
 from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision, resolve_revision
+from pipeline.store.row_order import in_row_order
 from pipeline.store.sources import Progress, Source, SourceOptions, open_source
 from pipeline.store.sources.csv_header import csv_header
 from pipeline.store.store import Store, open_store
@@ -32,6 +33,7 @@ __all__ = [
     "expand_inputs",
     "finish",
     "get_revision",
+    "in_row_order",
     "input_size",
     "known_digests",
     "learn_digests",

@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from pipeline.errors import InputError
@@ -24,11 +23,10 @@ from pipeline.store.parquet import write_parquet
 from pipeline.store.pinned import pin_files
 from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision
+from pipeline.store.row_order import in_row_order
 from pipeline.store.sources import Progress, Source, SourceOptions, cut_parts, open_source
 from pipeline.store.sources.column_types import parse_column_types
 from pipeline.store.store import Store, open_store
-
-_ROW_ID = "__assay_row_id"  # of a run's result: its files may be in another order than its rows
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class DatasetClient:
         found = get_revision(store, _revision_id(revision))
         with RevisionReader(store, found) as reader:
             table = reader.read(0, found.rows)
-        return _in_row_order(table)
+        return in_row_order(table)
 
     def resolve(self, name: Any) -> DatasetRevisionRef:
         """The newest revision of a dataset, pinned: a name, or any reference, becomes one with both ids.
@@ -224,10 +222,3 @@ def _revision_id(revision: Any) -> str:
     if ref.dataset_name is not None:
         raise ValueError(f"a name is read in two steps: client.read(client.resolve({ref.dataset_name!r}))")
     return str(ref.revision_id)
-
-
-def _in_row_order(table: pa.Table) -> pa.Table:
-    if _ROW_ID not in table.column_names:
-        return table
-    ids = table[_ROW_ID].to_numpy()
-    return table if np.all(ids[1:] >= ids[:-1]) else table.take(pa.array(np.argsort(ids, kind="stable")))
