@@ -19,6 +19,7 @@ from typing import Any
 from pipeline.errors import EngineError
 
 PREFIX = "assay-ray-"
+_TOKEN = secrets.token_hex(32)  # one a process: Ray's own library reads it once, and a second Ray must know the same
 OBJECT_STORE_BYTES = 128 * 2**20  # receipts and specs only; Ray's own default takes a third of the memory
 START_TRIES = 3  # a port that Ray found free may be taken by the time it listens there
 LONGEST_FOLDER = 37  # characters: sockets lie 65 below it, and macOS allows 103 in all
@@ -70,8 +71,7 @@ class LocalRay:
     def _hold(self) -> None:
         for number in range(START_TRIES):
             try:
-                with _turn():
-                    _start(self._folder, str(number))
+                _start(self._folder, str(number))
                 self._failure = None
                 break
             except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
@@ -106,18 +106,6 @@ def quiet_init(**options: Any) -> None:
         worker.listen_error_messages = echo
 
 
-@contextmanager
-def _turn() -> Iterator[None]:
-    """One start at a time for this user: Ray looks for free ports and takes them later, and two would take the same."""
-    path = Path(_short_temp_folder(), f"{PREFIX}start-{os.getuid()}.lock")
-    lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
-
-
 def _clear_failed_start() -> None:
     import ray
 
@@ -127,7 +115,7 @@ def _clear_failed_start() -> None:
 def _start(folder: str, session: str) -> None:
     token = Path(folder, "token")
     token.touch(mode=0o600)
-    token.write_text(secrets.token_hex(32))
+    token.write_text(_TOKEN)
     with _environment(_variables(str(token))):
         quiet_import()
         quiet_init(

@@ -117,3 +117,17 @@ def test_a_named_cluster_is_used_and_a_run_ends_when_no_node_is_left(place: Plac
     assert without_a_node.startswith("a worker needs 1 CPU on one node, the cluster has 0 CPU, 0 GPU, ")
     assert first == "[0, 1]"
     assert without_the_node.startswith("no worker lives, and no node is left that could hold one (")
+
+
+@pytest.mark.ray
+def test_a_process_can_start_a_second_ray_after_its_first(tmp_path: Path) -> None:
+    program = (
+        "from pipeline.engine.local_ray import LocalRay\n"
+        "for _ in range(2):\n"
+        "    ray = LocalRay()\n"
+        "    ray.wait_until_up()\n"
+        "    ray.stop()\n"
+    )
+    root = Path(__file__).parents[3]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
