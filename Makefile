@@ -17,8 +17,10 @@ help:
 demo: $(READY)
 	$(BIN)/python configs/demo.py
 
+# Servers, clusters and races are tested by themselves, the rest in two processes.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/pipeline/engine --ignore tests/pipeline/store
+	$(BIN)/python -m pytest tests/pipeline/engine tests/pipeline/store
 
 check: $(READY)
 	$(BIN)/ruff format --check .
