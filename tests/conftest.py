@@ -144,7 +144,10 @@ def program(name: str) -> str:
 
 
 def free_port() -> int:
-    """Far from those of a test process beside this one, and low enough that the gRPC twin of a SeaweedFS port, 10,000 above, is a port too."""
+    """Far from those of a test process beside this one.
+
+    Low enough that the gRPC twin of a SeaweedFS port, 10,000 above, is a port too.
+    """
     for port in range(20_000 + os.getpid() * 97 % 10_000, 55_000):
         if port not in _given and not is_open(port) and not is_open(port + 10_000):
             _given.add(port)
