@@ -34,8 +34,8 @@ def test_a_part_that_kills_every_worker_ends_the_run_by_name_and_keeps_the_rest(
     run = Run(TraceWork(tmp_path, {1: "is always killed"}), 3, engine="ray", workers=2)
     with pytest.raises(EngineError, match=r"part 1 \(rows 10 to 19\) was lost with its worker 3 times, last: Actor"):
         run.execute()
-    # For each other part it may pass once for one that was only queued: a kill can take along the answer of that part.
-    assert calls_of(tmp_path, 1) in (3, 4, 5)
+    # Once it may pass for a part that was only queued: a kill right after part 0 can take along the answer of that one.
+    assert calls_of(tmp_path, 1) in (3, 4)
 
 
 def test_workers_that_end_while_they_open_end_the_run(tmp_path: Path) -> None:

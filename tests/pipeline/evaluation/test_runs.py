@@ -58,9 +58,9 @@ def start(program: Path, store: Path) -> tuple[subprocess.Popen[str], str]:
 
 
 def wait_for_receipts(store: Path, run: str, count: int) -> None:
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 60
     while len(list((store / "runs" / run).glob("receipt/*.json"))) < count:
-        assert time.monotonic() < deadline, "no receipt in 200 s"
+        assert time.monotonic() < deadline, "no receipt in a minute"
         time.sleep(0.005)
 
 
