@@ -17,8 +17,8 @@ def store(request, tmp_path):
     return Store(f"s3://{server.bucket}/{tmp_path.name}", options=server.options)
 
 
-# moto 5.2 looks for the object and then stores it, with no lock between (put_object in s3/responses.py): on a busy machine
-# two writers of large bodies have both won. SeaweedFS keeps the promise and is held to it.
+# moto 5.2 looks for the object and then stores it, with no lock between (put_object in s3/responses.py): on a busy
+# machine two writers of large bodies have both won. SeaweedFS keeps the promise and is held to it.
 RACY_IN_MOTO = "a large create is exclusive too"
 
 
