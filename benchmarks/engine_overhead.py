@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from pipeline.engine import Event, PartDone, Started, StopSignal, execute
+from pipeline.engine import Event, PartDone, Place, Started, StopSignal, execute
 from pipeline.records.plan import Part, Receipt
 
 
@@ -14,11 +14,19 @@ class Nothing:
 
     urls: tuple[str, ...] = ()
 
-    def open(self, workers: int = 1) -> Nothing:  # noqa: ARG002 - the protocol's
+    parts_at_once = 1
+
+    def open(self, place: Place) -> Nothing:  # noqa: ARG002 - the protocol's
         return self
 
-    def run_part(self, part: Part) -> Receipt:
+    def run_part(self, part: Part, attempt: int = 1) -> Receipt:  # noqa: ARG002
         return Receipt(plan_sha256="0" * 64, part=part.index, rows=part.rows, first_row=part.first_row, files=())
+
+    def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:
+        pass
+
+    def rows_finished(self) -> int:
+        return 0
 
     def close(self) -> None:
         pass

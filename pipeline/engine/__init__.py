@@ -10,5 +10,6 @@ from pipeline.engine.events import Waiting as Waiting
 from pipeline.engine.execute import execute as execute
 from pipeline.engine.stop import StopSignal as StopSignal
 from pipeline.engine.work import PartWorker as PartWorker
+from pipeline.engine.work import Place as Place
 from pipeline.engine.work import Resources as Resources
 from pipeline.engine.work import WorkerSpec as WorkerSpec

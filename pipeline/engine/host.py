@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pipeline.engine.choose import unseen
 from pipeline.engine.outcome import Failure, Outcome, attempt
-from pipeline.engine.work import PartWorker, WorkerSpec
+from pipeline.engine.work import PartWorker, Place, WorkerSpec
 from pipeline.errors import EngineError
 from pipeline.records.plan import Part
 
@@ -31,7 +31,7 @@ class WorkerHost:
             self._check_landmarks()
             self._limit_arrow()
             spec: WorkerSpec = pickle.loads(self._spec)
-            self._worker = spec.open(self._workers)
+            self._worker = spec.open(Place(workers=self._workers))
         except BaseException as error:  # noqa: BLE001 - the border: a failure travels as a value
             return Failure.of(error)
         return None

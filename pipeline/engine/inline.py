@@ -10,7 +10,7 @@ from pipeline.engine.events import Stopping
 from pipeline.engine.ledger import Ledger
 from pipeline.engine.outcome import Failure, Outcome, attempt
 from pipeline.engine.stop import StopSignal
-from pipeline.engine.work import PartWorker, WorkerSpec
+from pipeline.engine.work import PartWorker, Place, WorkerSpec
 from pipeline.records.plan import Part
 
 WORKER = "this process"
@@ -79,7 +79,7 @@ class _Hand:
         worker: PartWorker | None = None
         while (part := self._parts.get()) is not None:
             try:
-                worker = worker or self._spec.open()
+                worker = worker or self._spec.open(Place())
             except BaseException as error:  # noqa: BLE001 - raised again in the driver's thread
                 self._outcomes.put(Outcome(0.0, failure=Failure.of(error)))
                 continue

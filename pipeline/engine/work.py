@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from pipeline.records.plan import Part, Receipt
 
+Serve = Callable[[Any], Any]
+"""Sends a request to one member of a pool, and waits for its answer."""
+
+
+class Place(NamedTuple):
+    """Where a worker is opened."""
+
+    workers: int = 1
+    """Among how many the limits of a run are split, where nobody hands them out."""
+    services: Mapping[str, Serve] = {}
+    """The pools with resources of their own, by name; one that is not here, the worker is itself."""
+    limits: Any = None
+    """Hands out the permits of all workers that share a limit; None: each worker has its share."""
+
 
 class PartWorker(Protocol):
-    """One open worker. It is called from one thread, one part after the other."""
+    """One open worker. It is called from as many threads at once as its spec says."""
 
-    def run_part(self, part: Part) -> Receipt:
+    def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         """Do the part, publish what it leaves, and return the receipt that stands on the store.
 
         A failed row is data. What is raised here ends the run, unless it is a passing fault (`RetryError`,
         `UnavailableError`, `MemoryError`): then the part is tried again, by another worker where there is one.
+
+        Args:
+            part: a part of the plan.
+            attempt: from 1. Earlier ones may have kept rows, which are not worked on again.
         """
+        ...
+
+    def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:
+        """Do some rows of a part that was lost as a whole, and keep what comes out where `run_part` finds it.
+
+        Args:
+            part: a part of the plan.
+            first_row: position in the whole input, as `part.first_row`.
+            rows: how many.
+            lost: what befell the workers that had this one row, again and again. The step that they were lost in is
+                not tried any more: it fails, with owner harness.
+        """
+        ...
+
+    def rows_finished(self) -> int:
+        """A number that grows while rows get finished, for whoever watches; called from a thread of its own."""
         ...
 
     def close(self) -> None:
@@ -32,8 +66,13 @@ class WorkerSpec(Protocol):
         """Every place that the worker reads or writes: the store first, then inputs that are pinned where they are."""
         ...
 
-    def open(self, workers: int = 1) -> PartWorker:
-        """Make one of `workers` workers; called once in each worker process. Limits of a run are split over them."""
+    @property
+    def parts_at_once(self) -> int:
+        """Parts in work at one time: more than one where rows wait, so that those of the next part fill free slots."""
+        ...
+
+    def open(self, place: Place) -> PartWorker:
+        """Make one worker; called once in each worker process."""
         ...
 
 

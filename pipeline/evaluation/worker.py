@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pipeline.engine import Place
 from pipeline.evaluation.load import load_evaluator
 from pipeline.evaluation.partitions import split_rows
 from pipeline.functions import FunctionMaterial
@@ -45,21 +46,26 @@ class EvaluationWork:
         stored = [self.inputs.url] if len(pinned) < len(paths) else []
         return (self.store.url, *stored, *pinned)
 
-    def open(self, workers: int = 1) -> EvaluationWorker:
-        """Make one of so many workers: loads functions, compiles patterns, starts the SQL process."""
-        return EvaluationWorker(self, workers)
+    @property
+    def parts_at_once(self) -> int:
+        """One: rows of two parts do not mix."""
+        return 1
+
+    def open(self, place: Place) -> EvaluationWorker:
+        """Make a worker: loads functions, compiles patterns, starts the SQL process."""
+        return EvaluationWorker(self, place)
 
 
 class EvaluationWorker:
     """One open worker of an evaluation."""
 
-    def __init__(self, work: EvaluationWork, workers: int) -> None:
+    def __init__(self, work: EvaluationWork, place: Place) -> None:
         self._work = work
         learn_digests(work.digests)
         self._reader = RevisionReader(work.inputs, work.revision)
-        self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, workers=workers)
+        self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, workers=place.workers)
 
-    def run_part(self, part: Part) -> Receipt:
+    def run_part(self, part: Part, attempt: int = 1) -> Receipt:  # noqa: ARG002 - nothing is kept yet
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
         work = self._work
         rows = self._reader.read(part.first_row, part.rows)
@@ -75,6 +81,13 @@ class EvaluationWorker:
                 sums=evaluated.sums.model_dump(mode="json"),
             )
             return publish(work.store, work.prefix, receipt, paths)
+
+    def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:  # noqa: ARG002
+        """Nothing is kept beside the result."""
+
+    def rows_finished(self) -> int:
+        """Rows are told by part."""
+        return 0
 
     def close(self) -> None:
         """Give back files, threads and processes."""

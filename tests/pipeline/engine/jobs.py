@@ -11,7 +11,7 @@ from pathlib import Path
 
 from part_workers import Run, TraceWork, parts_of
 
-from pipeline.engine import StopSignal, execute
+from pipeline.engine import Place, StopSignal, execute
 from pipeline.errors import EngineError
 from pipeline.records.plan import DataFile, Part, Plan, Receipt
 from pipeline.store import Store
@@ -60,10 +60,14 @@ class CommitWork:
     def urls(self) -> tuple[str, ...]:
         return (self.store.url,)
 
-    def open(self, workers: int = 1) -> CommitWork:
+    @property
+    def parts_at_once(self) -> int:
+        return 1
+
+    def open(self, place: Place) -> CommitWork:
         return self
 
-    def run_part(self, part: Part) -> Receipt:
+    def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         with open(self.folder / f"calls-{part.index}", "a") as calls:
             calls.write("x")
         time.sleep(0.1)
@@ -74,6 +78,12 @@ class CommitWork:
             plan_sha256=self.plan_sha256, part=part.index, rows=part.rows, first_row=part.first_row, files=(file,)
         )
         return publish(self.store, "", receipt, {file.path: data})
+
+    def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:
+        pass
+
+    def rows_finished(self) -> int:
+        return 0
 
     def close(self) -> None:
         pass

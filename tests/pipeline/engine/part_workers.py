@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.engine import Event, StopSignal, execute
+from pipeline.engine import Event, Place, StopSignal, execute
 from pipeline.errors import InterruptedRunError, RetryError, StoreError, UnavailableError
 from pipeline.records.plan import Part, Receipt
 
@@ -42,21 +42,23 @@ class TraceWork:
     opens: str = "well"
     urls: tuple[str, ...] = ()
 
-    def open(self, workers: int = 1) -> TraceWorker:
+    parts_at_once: int = 1
+
+    def open(self, place: Place) -> TraceWorker:
         if self.opens == "badly":
             raise StoreError("no such bucket", key="runs/1")
         if self.opens == "in panic":
             raise Panic("index out of bounds")
         if self.opens == "never":
             os._exit(1)
-        return TraceWorker(self, workers)
+        return TraceWorker(self, place.workers)
 
 
 class TraceWorker:
     def __init__(self, work: TraceWork, workers: int) -> None:
         self._work, self._workers = work, workers
 
-    def run_part(self, part: Part) -> Receipt:
+    def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         calls = len(list(self._work.folder.glob(f"part-{part.index}-*")))
         (self._work.folder / f"part-{part.index}-{uuid.uuid4()}").touch()
         behave(self._work.behaviour.get(part.index, ""), calls)
@@ -67,6 +69,12 @@ class TraceWorker:
             "path": sys.path[:1],
         }
         return receipt_of(part, sums)
+
+    def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:
+        pass
+
+    def rows_finished(self) -> int:
+        return 0
 
     def close(self) -> None:
         (self._work.folder / f"closed-{os.getpid()}").touch()
