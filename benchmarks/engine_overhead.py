@@ -15,6 +15,7 @@ class Nothing:
     urls: tuple[str, ...] = ()
 
     parts_at_once = 1
+    services: dict[str, object] = {}
 
     def open(self, place: Place) -> Nothing:  # noqa: ARG002 - the protocol's
         return self

@@ -19,7 +19,7 @@ THREAD_VARIABLES = (  # read by the libraries when they are imported
 OPEN_RETRIES = 2  # a worker that dies three times while it opens will not live
 
 
-def part_actor(root: str, driver_paths: Sequence[str], thread_variables: Sequence[str] = THREAD_VARIABLES) -> type:
+def engine_actor(root: str, driver_paths: Sequence[str], thread_variables: Sequence[str] = THREAD_VARIABLES) -> type:
     """The actor's class, made anew so that it is pickled by value.
 
     By reference, a worker would import `pipeline` to find it, with the user's working directory first in its path (Ray
@@ -34,14 +34,18 @@ def part_actor(root: str, driver_paths: Sequence[str], thread_variables: Sequenc
 
     import ray
 
-    class PartActor:
+    class EngineActor:
         def __init__(self) -> None:
             self._host: Any = None
 
         # The one call that may be repeated: without this, it fails while Ray restarts the actor.
         @ray.method(max_task_retries=OPEN_RETRIES)
-        def open(self, spec: bytes, marks: dict[str, int], threads: int, workers: int) -> Any:
-            """None: ready. Text: the package cannot be used on this node. Else a `Failure`."""
+        def open(self, spec: bytes, setting: dict[str, Any], pulse_key: bytes | None) -> Any:
+            """None: ready. Text: the package cannot be used on this node. Else a `Failure`.
+
+            `setting` holds the fields of `host.Setting` as plain values: nothing of ours may be unpickled before the
+            path is right.
+            """
             if self._host is not None:
                 return self._host.open()
             import importlib.util
@@ -50,7 +54,7 @@ def part_actor(root: str, driver_paths: Sequence[str], thread_variables: Sequenc
             import sys
 
             for name in thread_variables:
-                os.environ[name] = str(threads)
+                os.environ[name] = str(setting["threads"])
             sys.path[:] = [*driver_paths, *(path for path in sys.path if path not in driver_paths)]
             home = root
             if not os.path.exists(os.path.join(root, "pipeline", "__init__.py")):
@@ -58,18 +62,22 @@ def part_actor(root: str, driver_paths: Sequence[str], thread_variables: Sequenc
                 home = os.path.dirname(os.path.dirname(found.origin)) if found and found.origin else root
             sys.path[:] = [home, *(path for path in sys.path if path != home)]
             try:
-                from pipeline.engine.host import WorkerHost
+                from pipeline.engine.host import ActorHost, Setting
             except ImportError as error:
                 return f"the workers on {socket.gethostname()} cannot import assay ({error}): install it there"
-            self._host = WorkerHost(spec, marks=marks, threads=threads, workers=workers)
+            self._host = ActorHost(spec, Setting(**setting), pulse_key)
             return self._host.open()
 
-        def run_part(self, part: Any) -> Any:
-            """An `Outcome`. None: the process is new and was not opened, so the part was not begun."""
-            return None if self._host is None else self._host.run_part(part)
+        def carry_out(self, assignment: bytes) -> Any:
+            """An `Outcome`. None: the process is new and was not opened, so nothing was begun."""
+            return None if self._host is None else self._host.carry_out(assignment)
+
+        def serve(self, request: Any) -> Any:
+            """An `Answer`. None: the process is new and was not opened."""
+            return None if self._host is None else self._host.serve(request)
 
         def close(self) -> None:
             if self._host is not None:
                 self._host.close()
 
-    return PartActor
+    return EngineActor

@@ -22,7 +22,7 @@ class Node(NamedTuple):
 
 def capacity(nodes: Sequence[Node], resources: Resources) -> int:
     """Workers that fit on the nodes together; one worker never spans two nodes."""
-    return sum(_fits(node, resources) for node in nodes)
+    return sum(fits(node, resources) for node in nodes)
 
 
 def workers_for(nodes: Sequence[Node], resources: Resources, n_parts: int, asked: int | None) -> int:
@@ -50,7 +50,7 @@ def threads_for(nodes: Sequence[Node], resources: Resources, n_workers: int) -> 
     return max(1, int(resources.num_cpus), min(share, largest))
 
 
-def _fits(node: Node, resources: Resources) -> int:
+def fits(node: Node, resources: Resources) -> int:
     """Where no CPU is asked for, as many as the node has CPUs: more would only take turns."""
     asked = [(node.cpus, resources.num_cpus or 1.0), (node.gpus, resources.num_gpus), (node.memory, resources.memory)]
     return min(math.floor(has / wanted + 1e-9) for has, wanted in asked if wanted)

@@ -38,6 +38,15 @@ class PartFailed(NamedTuple):
     worker: str
 
 
+class RowBlamed(NamedTuple):
+    """A row ended its workers again and again: it comes out with an error of owner harness."""
+
+    part: int
+    row: int
+    """Position in the whole input."""
+    message: str
+
+
 class Waiting(NamedTuple):
     """No worker lives and none has come for `seconds`, though the cluster has room: others may be using it."""
 
@@ -51,4 +60,4 @@ class Stopping(NamedTuple):
     parts_in_work: int
 
 
-Event = Started | PartDone | PartFailed | Waiting | Stopping
+Event = Started | PartDone | PartFailed | RowBlamed | Waiting | Stopping

@@ -1,52 +1,93 @@
-"""The worker's side of a Ray actor: opens the spec once, runs parts, and answers with values."""
+"""The worker's side of a Ray actor: opens what it is sent once, carries out what it is asked, answers with values."""
 
 from __future__ import annotations
 
 import pickle
 import socket
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from pipeline.engine.assignment import Assignment
 from pipeline.engine.choose import unseen
 from pipeline.engine.outcome import Failure, Outcome, attempt
-from pipeline.engine.work import PartWorker, Place, WorkerSpec
+from pipeline.engine.pulse import Pulse
+from pipeline.engine.services import Answer, Members, ServiceClient
+from pipeline.engine.work import PartWorker, Place, Service, ServiceSpec, WorkerSpec
 from pipeline.errors import EngineError
-from pipeline.records.plan import Part
 
 
-class WorkerHost:
-    """One worker in its process. Nothing that it is asked raises: what fails is a `Failure`."""
+class Setting(NamedTuple):
+    """What is the same for all actors of a run."""
 
-    def __init__(self, spec: bytes, *, marks: Mapping[str, int], threads: int, workers: int) -> None:
+    marks: Mapping[str, int]
+    """Folders and files of the driver's machine, each with its inode; see `choose.landmarks`."""
+    threads: int
+    """That the libraries of one actor may use."""
+    workers: int
+    services: Mapping[str, tuple[Any, ...]]
+    """The fields of `Members`, by name."""
+    limits: bytes | None
+    """Pickled: of `Place.limits`."""
+
+
+class ActorHost:
+    """What an actor is, in its process. Nothing that it is asked raises: what fails is a `Failure`."""
+
+    def __init__(self, spec: bytes, setting: Setting, pulse_key: bytes | None) -> None:
+        """`pulse_key`: where a worker of parts leaves its sign; None: it serves requests."""
         self._spec = spec
-        self._marks = marks
-        self._threads = threads
-        self._workers = workers
-        self._worker: PartWorker | None = None
+        self._setting = setting
+        self._pulse_key = pulse_key
+        self._pulse: Pulse | None = None
+        self._opened: PartWorker | Service | None = None
 
     def open(self) -> Failure | None:
-        """Open the worker, unless it is open. None: it is ready."""
-        if self._worker is not None:
+        """Open the worker or the service, unless it is open. None: it is ready."""
+        if self._opened is not None:
             return None
         try:
             self._check_landmarks()
             self._limit_arrow()
-            spec: WorkerSpec = pickle.loads(self._spec)
-            self._worker = spec.open(Place(workers=self._workers))
+            spec: WorkerSpec | ServiceSpec = pickle.loads(self._spec)
+            if self._pulse_key is None:
+                self._opened = spec.open()  # type: ignore[call-arg] # a ServiceSpec
+            else:
+                worker: PartWorker = spec.open(self._place())  # type: ignore[call-arg,assignment] # a WorkerSpec
+                self._opened, self._pulse = worker, Pulse(self._pulse_key, worker.rows_finished)
         except BaseException as error:  # noqa: BLE001 - the border: a failure travels as a value
             return Failure.of(error)
         return None
 
-    def run_part(self, part: Part) -> Outcome | None:
-        """Run one part. None: the worker is not open, the part was not begun."""
-        return None if self._worker is None else attempt(self._worker, part)
+    def carry_out(self, pickled: bytes) -> Outcome | None:
+        """Carry out one assignment. None: the worker is not open, it was not begun."""
+        if self._opened is None:
+            return None
+        assignment: Assignment = pickle.loads(pickled)
+        return attempt(self._opened, assignment)  # type: ignore[arg-type]
+
+    def serve(self, request: Any) -> Answer | None:
+        """Answer one request. None: the service is not open."""
+        if self._opened is None:
+            return None
+        try:
+            return Answer(self._opened.serve(request))  # type: ignore[union-attr]
+        except BaseException as error:  # noqa: BLE001 - the border
+            return Answer(None, Failure.of(error))
 
     def close(self) -> None:
-        """Close the worker."""
-        if self._worker is not None:
-            self._worker.close()
+        """Close what is open."""
+        if self._pulse is not None:
+            self._pulse.close()
+        if self._opened is not None:
+            self._opened.close()
+
+    def _place(self) -> Place:
+        clients = {name: ServiceClient(name, Members(*fields)) for name, fields in self._setting.services.items()}
+        limits = None if self._setting.limits is None else pickle.loads(self._setting.limits)
+        return Place(self._setting.workers, clients, limits)
 
     def _check_landmarks(self) -> None:
-        for path in unseen(self._marks):
+        for path in unseen(self._setting.marks):
             raise EngineError(
                 f"{path} is a folder or file of the machine that started the run, the worker on {socket.gethostname()} "
                 "cannot see it: use a place that all nodes reach, such as --store s3://bucket/prefix"
@@ -56,5 +97,5 @@ class WorkerHost:
         """Arrow's pool of CPUs, like polars', is as wide as the machine unless it is told."""
         import pyarrow as pa
 
-        pa.set_cpu_count(self._threads)
-        pa.set_io_thread_count(self._threads + 1)
+        pa.set_cpu_count(self._setting.threads)
+        pa.set_io_thread_count(self._setting.threads + 1)

@@ -4,85 +4,124 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+import time
+from typing import NamedTuple
 
+from pipeline.engine.assignment import Assignment
 from pipeline.engine.events import Stopping
 from pipeline.engine.ledger import Ledger
 from pipeline.engine.outcome import Failure, Outcome, attempt
 from pipeline.engine.stop import StopSignal
 from pipeline.engine.work import PartWorker, Place, WorkerSpec
-from pipeline.records.plan import Part
+from pipeline.errors import EngineError
 
 WORKER = "this process"
 POLL_S = 0.05  # how soon a stop is seen; an outcome wakes the driver at once
 
 
-def run_inline(spec: WorkerSpec, ledger: Ledger, stop: StopSignal) -> None:
-    """Run the waiting parts one after the other, until all are done or somebody stops.
+class _Done(NamedTuple):
+    assignment: Assignment
+    outcome: Outcome
 
-    The worker lives in a daemon thread of its own: a stop need not wait for a part that hangs, as with Ray. An
+
+def run_inline(spec: WorkerSpec, ledger: Ledger, stop: StopSignal, part_s: float) -> None:
+    """Carry out what waits, until all is done or somebody stops.
+
+    The worker lives in daemon threads of its own: a stop need not wait for a part that hangs, as with Ray. An
     abandoned part may still publish its receipt, which the next run then finds.
 
     Raises:
         InterruptedRunError: stopped.
+        EngineError: no row was finished for `part_s` seconds: a thread cannot be ended.
         AssayError: a part failed for good.
     """
-    hand = _Hand(spec)
+    hands = _Hands(spec)
+    was_told = False
     try:
-        while not ledger.is_done and not stop.is_stopped:
-            part = ledger.take(WORKER, is_alone=True)
-            assert part is not None, "a ledger that is not done has a waiting part: nobody else has one in work"
-            outcome = hand.do(part, lambda: ledger.tell(Stopping(1)), stop)
-            if outcome is None:
+        while not ledger.is_done and not stop.is_over:
+            while not stop.is_stopped and hands.n_busy < spec.parts_at_once and ledger.n_waiting:
+                assignment = ledger.take(WORKER, is_alone=True)
+                assert assignment is not None, "alone, this worker may take whatever waits"
+                hands.give(assignment)
+            if stop.is_stopped and not was_told:
+                was_told = True
+                ledger.tell(Stopping(hands.n_busy))
+            if not hands.n_busy:
                 break
-            ledger.settle(part, outcome, WORKER)
+            if (done := hands.wait()) is not None:
+                ledger.settle(done.assignment, done.outcome, WORKER)
+            elif hands.silent_s() >= part_s:
+                raise EngineError(
+                    f"no row was finished for {part_s:.0f} s (part_timeout), and a call in this process cannot be "
+                    "ended: give the function a timeout_s, or use the engine ray; what is done is kept"
+                )
     finally:
-        hand.let_go()
+        hands.let_go()
     if not ledger.is_done:
         raise ledger.interrupted()
 
 
-class _Hand:
-    """The thread that holds the worker: opened, used and closed there, and nowhere else."""
+class _Hands:
+    """The threads that share the worker: opened by the first, closed by the last, used nowhere else."""
 
     def __init__(self, spec: WorkerSpec) -> None:
         self._spec = spec
-        self._parts: queue.SimpleQueue[Part | None] = queue.SimpleQueue()
-        self._outcomes: queue.SimpleQueue[Outcome] = queue.SimpleQueue()
-        self._is_busy = False
-        self._thread = threading.Thread(target=self._work, name="assay-inline", daemon=True)
-        self._thread.start()
+        self._waiting: queue.SimpleQueue[Assignment | None] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[_Done] = queue.SimpleQueue()
+        self._opening = threading.Lock()
+        self._worker: PartWorker | None = None
+        self._last_news, self._rows_seen = time.monotonic(), 0
+        self.n_busy = 0
+        names = [f"assay-inline-{number}" for number in range(spec.parts_at_once)]
+        self._threads = [threading.Thread(target=self._work, name=name, daemon=True) for name in names]
+        self._n_working = len(self._threads)
+        for thread in self._threads:
+            thread.start()
 
-    def do(self, part: Part, on_stop: Callable[[], None], stop: StopSignal) -> Outcome | None:
-        """Hand the part over and wait; None: the grace period has passed, the part is abandoned."""
-        self._is_busy, was_told = True, False
-        self._parts.put(part)
-        while not stop.is_over:
-            if stop.is_stopped and not was_told:
-                was_told = True
-                on_stop()
-            try:
-                outcome = self._outcomes.get(timeout=POLL_S)
-            except queue.Empty:
-                continue
-            self._is_busy = False
-            return outcome
-        return None
+    def give(self, assignment: Assignment) -> None:
+        """Hand it over."""
+        self.n_busy += 1
+        self._waiting.put(assignment)
+
+    def wait(self) -> _Done | None:
+        """What was done; None: nothing for `POLL_S`."""
+        try:
+            done = self._done.get(timeout=POLL_S)
+        except queue.Empty:
+            return None
+        self.n_busy -= 1
+        self._last_news = time.monotonic()
+        return done
+
+    def silent_s(self) -> float:
+        """Seconds since something was last seen to get on."""
+        rows = 0 if self._worker is None else self._worker.rows_finished()
+        if rows != self._rows_seen:
+            self._rows_seen, self._last_news = rows, time.monotonic()
+        return time.monotonic() - self._last_news
 
     def let_go(self) -> None:
-        """Close the worker; one that is still busy closes itself when its part ends."""
-        self._parts.put(None)
-        if not self._is_busy:
-            self._thread.join()
+        """Close the worker; one that is still busy closes itself when its last part ends."""
+        for _ in self._threads:
+            self._waiting.put(None)
+        if not self.n_busy:
+            for thread in self._threads:
+                thread.join()
 
     def _work(self) -> None:
-        worker: PartWorker | None = None
-        while (part := self._parts.get()) is not None:
+        while (assignment := self._waiting.get()) is not None:
             try:
-                worker = worker or self._spec.open(Place())
+                worker = self._opened()
             except BaseException as error:  # noqa: BLE001 - raised again in the driver's thread
-                self._outcomes.put(Outcome(0.0, failure=Failure.of(error)))
+                self._done.put(_Done(assignment, Outcome(0.0, failure=Failure.of(error))))
                 continue
-            self._outcomes.put(attempt(worker, part))
-        if worker is not None:
-            worker.close()
+            self._done.put(_Done(assignment, attempt(worker, assignment)))
+        with self._opening:
+            self._n_working -= 1
+            if self._worker is not None and not self._n_working:
+                self._worker.close()
+
+    def _opened(self) -> PartWorker:
+        with self._opening:
+            self._worker = self._worker or self._spec.open(Place())
+            return self._worker

@@ -8,11 +8,16 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from pipeline import errors
+from pipeline.engine.assignment import Assignment
 from pipeline.engine.work import PartWorker
 from pipeline.errors import AssayError, EngineError, RetryError, UnavailableError
-from pipeline.records.plan import Part, Receipt
+from pipeline.records.plan import Receipt
 
 Plain = str | int | float | bool | None
+
+
+class LostServiceError(EngineError):
+    """A member of a pool with resources of its own was lost while it served a part."""
 
 
 class Failure(NamedTuple):
@@ -23,6 +28,8 @@ class Failure(NamedTuple):
     traceback: str
     is_retryable: bool
     """A passing fault: the same part may succeed later, or on another node."""
+    is_loss: bool = False
+    """It may lie in a row of the part: if it comes again, its rows are tried by themselves."""
     attributes: Mapping[str, Plain] = {}
     """The plain attributes of the project's own errors, such as `key` and `status_code`."""
 
@@ -34,7 +41,8 @@ class Failure(NamedTuple):
             type_name=type(error).__name__,
             message=_text_of(error),
             traceback="".join(traceback.format_exception(error)),
-            is_retryable=isinstance(error, RetryError | UnavailableError | MemoryError),
+            is_retryable=isinstance(error, RetryError | UnavailableError | MemoryError | LostServiceError),
+            is_loss=isinstance(error, MemoryError | LostServiceError),
             attributes={name: value for name, value in own.items() if isinstance(value, Plain)},
         )
 
@@ -54,18 +62,23 @@ class Failure(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The end of one call of `run_part`; exactly one of `receipt` and `failure` is there."""
+    """The end of one call; neither of `receipt` and `failure` is there where rows were kept."""
 
     seconds: float
     receipt: Receipt | None = None
     failure: Failure | None = None
 
 
-def attempt(worker: PartWorker, part: Part) -> Outcome:
-    """Run one part; whatever it raises comes back as a value."""
+def attempt(worker: PartWorker, assignment: Assignment) -> Outcome:
+    """Carry out one assignment; whatever it raises comes back as a value."""
+    part, first_row, rows, is_whole, number, lost = assignment
     started = time.perf_counter()
+    receipt = None
     try:
-        receipt = worker.run_part(part)
+        if is_whole:
+            receipt = worker.run_part(part, number)
+        else:
+            worker.keep_rows(part, first_row, rows, lost)
     except BaseException as error:  # noqa: BLE001 - the border: a panic of polars is no Exception, and travels as a value
         return Outcome(time.perf_counter() - started, failure=Failure.of(error))
     return Outcome(time.perf_counter() - started, receipt=receipt)

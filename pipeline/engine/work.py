@@ -58,6 +58,31 @@ class PartWorker(Protocol):
         ...
 
 
+class Service(Protocol):
+    """A member of a pool with resources of its own."""
+
+    def serve(self, request: Any) -> Any:
+        """Answer one request; requests and answers are Arrow tables or frozen records."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds. Not called when its process is killed."""
+        ...
+
+
+class ServiceSpec(Protocol):
+    """How a member of a pool is made. Pickled once by the driver."""
+
+    @property
+    def resources(self) -> Resources:
+        """Of one member."""
+        ...
+
+    def open(self) -> Service:
+        """Make a member; called once in each process."""
+        ...
+
+
 class WorkerSpec(Protocol):
     """How a worker is made. Pickled once by the driver; its class must be importable on the workers."""
 
@@ -69,6 +94,11 @@ class WorkerSpec(Protocol):
     @property
     def parts_at_once(self) -> int:
         """Parts in work at one time: more than one where rows wait, so that those of the next part fill free slots."""
+        ...
+
+    @property
+    def services(self) -> Mapping[str, ServiceSpec]:
+        """What needs resources of its own, by name; on Ray each gets a pool, elsewhere the worker is it itself."""
         ...
 
     def open(self, place: Place) -> PartWorker:

@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.engine import Place
+from pipeline.engine import Place, ServiceSpec
 from pipeline.evaluation.load import load_evaluator
-from pipeline.evaluation.partitions import split_rows
+from pipeline.evaluation.memory import step_bytes
+from pipeline.evaluation.part_files import PartFiles
+from pipeline.evaluation.sums import join_sums
 from pipeline.functions import FunctionMaterial
 from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
-from pipeline.records.plan import DataFile, Part, Receipt
-from pipeline.store import FileIdentity, RevisionReader, Store, learn_digests, publish, write_parquet
+from pipeline.records.plan import Part, Receipt
+from pipeline.records.summary import PartSums
+from pipeline.store import FileIdentity, RevisionReader, Store, learn_digests, publish
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class EvaluationWork:
     """By version id."""
     digests: Mapping[FileIdentity, str]
     """SHA-256 of pinned files that the driver has digested: not every worker need do it again."""
+    memory_limit: int | None = None
+    """Bytes of all workers together; None: as much as steps of the usual size take."""
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -51,6 +56,11 @@ class EvaluationWork:
         """One: rows of two parts do not mix."""
         return 1
 
+    @property
+    def services(self) -> Mapping[str, ServiceSpec]:
+        """None."""
+        return {}
+
     def open(self, place: Place) -> EvaluationWorker:
         """Make a worker: loads functions, compiles patterns, starts the SQL process."""
         return EvaluationWorker(self, place)
@@ -62,25 +72,37 @@ class EvaluationWorker:
     def __init__(self, work: EvaluationWork, place: Place) -> None:
         self._work = work
         learn_digests(work.digests)
-        self._reader = RevisionReader(work.inputs, work.revision)
+        self._step_bytes = step_bytes(work.memory_limit, place.workers)
+        self._reader = RevisionReader(work.inputs, work.revision, table_bytes=self._step_bytes)
         self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, workers=place.workers)
 
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:  # noqa: ARG002 - nothing is kept yet
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
         work = self._work
-        rows = self._reader.read(part.first_row, part.rows)
-        evaluated = self._evaluator.evaluate(rows, part.first_row)
-        with tempfile.TemporaryDirectory(prefix="assay-part-") as folder:
-            files, paths = self._write(evaluated.rows, Path(folder))
+        sums: list[PartSums] = []
+        values: dict[str, list[pa.Array]] = {scorer.name: [] for scorer in work.record.scorers}
+        with (
+            tempfile.TemporaryDirectory(prefix="assay-part-") as folder,
+            PartFiles(self._evaluator.schema, Path(folder), work.record.partition_by, self._step_bytes) as files,
+        ):
+            first_row = part.first_row
+            for rows in self._reader.steps(part.first_row, part.rows):
+                evaluated = self._evaluator.evaluate(rows, first_row)
+                first_row += rows.num_rows
+                files.add(evaluated.rows)
+                sums.append(evaluated.sums)
+                for name, arrays in values.items():
+                    arrays += evaluated.rows[f"{name}_value"].chunks
+            written = files.close()
             receipt = Receipt(
                 plan_sha256=work.plan_sha256,
                 part=part.index,
                 rows=part.rows,
                 first_row=part.first_row,
-                files=tuple(files),
-                sums=evaluated.sums.model_dump(mode="json"),
+                files=written.files,
+                sums=join_sums(sums, values).model_dump(mode="json"),
             )
-            return publish(work.store, work.prefix, receipt, paths)
+            return publish(work.store, work.prefix, receipt, written.paths)
 
     def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:  # noqa: ARG002
         """Nothing is kept beside the result."""
@@ -93,15 +115,3 @@ class EvaluationWorker:
         """Give back files, threads and processes."""
         self._reader.close()
         self._evaluator.close()
-
-    def _write(self, rows: pa.Table, folder: Path) -> tuple[list[DataFile], Mapping[str, Path]]:
-        files: list[DataFile] = []
-        paths: dict[str, Path] = {}
-        for number, piece in enumerate(split_rows(rows, self._work.record.partition_by)):
-            local = folder / f"{number}.parquet"
-            written = write_parquet(piece.rows, local)
-            below = f"{piece.folder}/" if piece.folder else ""
-            path = f"data/{below}{written.sha256}.parquet"
-            files.append(DataFile(path=path, sha256=written.sha256, bytes=written.bytes, rows=written.rows))
-            paths[path] = local
-        return files, paths

@@ -6,12 +6,13 @@ import hashlib
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from part_workers import Run, TraceWork, parts_of
 
-from pipeline.engine import Place, StopSignal, execute
+from pipeline.engine import Patience, Place, ServiceSpec, StopSignal, execute
 from pipeline.errors import EngineError
 from pipeline.records.plan import DataFile, Part, Plan, Receipt
 from pipeline.store import Store
@@ -64,6 +65,8 @@ class CommitWork:
     def parts_at_once(self) -> int:
         return 1
 
+    services: Mapping[str, ServiceSpec] = field(default_factory=dict)
+
     def open(self, place: Place) -> CommitWork:
         return self
 
@@ -109,7 +112,7 @@ def lose_the_node(folder: Path) -> int:
     checks = {"initial_delay_ms": 1000, "period_ms": 500, "failure_threshold": 4, "timeout_ms": 1000}
     config = {f"health_check_{name}": value for name, value in checks.items()}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": config})
-    where = {"ray_address": cluster.address, "stall_s": 5.0}
+    where = {"ray_address": cluster.address, "patience": Patience(stall_s=5.0)}
     try:  # connected while there is only the first node, the driver belongs to that one
         Run(TraceWork(folder), 2, **where).execute()
     except EngineError as error:

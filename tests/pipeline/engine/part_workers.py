@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.engine import Event, Place, StopSignal, execute
+from pipeline.engine import Event, Place, ServiceSpec, StopSignal, execute
 from pipeline.errors import InterruptedRunError, RetryError, StoreError, UnavailableError
 from pipeline.records.plan import Part, Receipt
 
@@ -39,10 +39,13 @@ class TraceWork:
 
     folder: Path
     behaviour: Mapping[int, str] = field(default_factory=dict)
+    poison: frozenset[int] = frozenset()
+    """Rows that end whoever has them in work."""
     opens: str = "well"
     urls: tuple[str, ...] = ()
 
     parts_at_once: int = 1
+    services: Mapping[str, ServiceSpec] = field(default_factory=dict)
 
     def open(self, place: Place) -> TraceWorker:
         if self.opens == "badly":
@@ -61,7 +64,15 @@ class TraceWorker:
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         calls = len(list(self._work.folder.glob(f"part-{part.index}-*")))
         (self._work.folder / f"part-{part.index}-{uuid.uuid4()}").touch()
-        behave(self._work.behaviour.get(part.index, ""), calls)
+        rows = range(part.first_row, part.first_row + part.rows)
+        if any(row in self._work.poison and not self._kept(row).exists() for row in rows):
+            kill_this_process()
+        behaviour = self._work.behaviour.get(part.index, "")
+        if behaviour == "is slow, row by row":
+            for row in rows:
+                time.sleep(1)
+                (self._work.folder / f"finished-{row}").touch()
+        behave(behaviour, calls)
         sums = {
             "pid": os.getpid(),
             "workers": self._workers,
@@ -71,10 +82,16 @@ class TraceWorker:
         return receipt_of(part, sums)
 
     def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:
-        pass
+        for row in range(first_row, first_row + rows):
+            if row in self._work.poison and lost is None:
+                kill_this_process()
+            self._kept(row).write_text(lost or "")
+
+    def _kept(self, row: int) -> Path:
+        return self._work.folder / f"kept-{row}"
 
     def rows_finished(self) -> int:
-        return 0
+        return len(list(self._work.folder.glob("finished-*")))
 
     def close(self) -> None:
         (self._work.folder / f"closed-{os.getpid()}").touch()
@@ -109,6 +126,8 @@ def behave(how: str, earlier_calls: int) -> None:
         case "takes a while":
             time.sleep(0.3)
         case "hangs":
+            time.sleep(600)
+        case "hangs once" if earlier_calls == 0:
             time.sleep(600)
         case _:
             pass

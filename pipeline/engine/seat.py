@@ -1,0 +1,81 @@
+"""A worker's place in the pool: its actor, what it has in hand, and whether it lives."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import time
+from typing import Any, NamedTuple
+
+from pipeline.engine.assignment import Assignment
+
+
+class Crew(NamedTuple):
+    """Who works in a pool."""
+
+    actor_class: Any
+    """Of `engine_actor`, with Ray's options bound."""
+    opening: tuple[Any, ...]
+    """The arguments of its `open`, but for the key of its pulse."""
+    size: int
+    parts_at_once: int
+    """That one worker has in work; one more waits in its queue, so that it never waits for the driver."""
+    name: str
+    """Of the run, on the cluster: no two are equal."""
+
+
+class Seat:
+    """A worker's place."""
+
+    def __init__(self, number: int, crew: Crew) -> None:
+        self.name = f"worker {number}"
+        self.pulse_key = f"assay-pulse/{crew.name}/{number}".encode()
+        self._crew = crew
+        self.hand: dict[Any, Assignment] = {}
+        """By the reference of the answer, in the order in which the actor was asked."""
+        self.actor = crew.actor_class.remote()
+        self.opening = self._open()
+        self.is_live = False
+        self.pulse = b""
+        self.last_news = time.monotonic()
+        """When something of what it has in hand was last known to get on."""
+        self.ended_because: str | None = None
+        """What the driver ended it for; None: it died of itself."""
+        self._suspects: set[Any] = set()
+
+    def can_take(self) -> bool:
+        """Whether its queue has room. What ended a worker before is alone in the hand: it takes no other with it."""
+        return len(self.hand) <= self._crew.parts_at_once and not any(item.is_retry for item in self.hand.values())
+
+    def give(self, assignment: Assignment) -> None:
+        """Ask the actor."""
+        if not self.hand:
+            self.note_news()
+        self.hand[self.actor.carry_out.remote(pickle.dumps(assignment))] = assignment
+
+    def note_news(self) -> None:
+        """Something gets on."""
+        self.last_news = time.monotonic()
+
+    def blame(self, ref: Any) -> bool:
+        """The worker died before it answered: whether this was in work, or only in the queue."""
+        if self.is_live:
+            self._suspects = set(itertools.islice(self.hand, self._crew.parts_at_once))
+            self.is_live = False
+        return ref in self._suspects
+
+    def reopen(self, *, is_replaced: bool) -> None:
+        """Ray restarts an actor whose process ended; one that is dead for good is replaced."""
+        self.is_live = False
+        if is_replaced:
+            self.actor = self._crew.actor_class.remote()
+        self.opening = self._open()
+
+    def settle_in(self) -> None:
+        """The actor is open."""
+        self.is_live, self.ended_because, self.pulse = True, None, b""
+        self._suspects.clear()
+        self.note_news()
+
+    def _open(self) -> Any:
+        return self.actor.open.remote(*self._crew.opening, self.pulse_key)

@@ -1,0 +1,75 @@
+"""Pools of actors with resources of their own, which serve the parts' workers: a model on a GPU, a large scorer."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.engine.outcome import Failure, LostServiceError
+from pipeline.errors import EngineError
+
+
+class Members(NamedTuple):
+    """One pool, as the workers are told of it."""
+
+    actors: Sequence[Any]
+    opening: tuple[Any, ...]
+    """The arguments of a member's `open`: one that was restarted is opened by whoever finds it closed."""
+    timeout_s: float
+    """Seconds for one request; then the member is ended and started anew."""
+
+
+class Answer(NamedTuple):
+    """What a member sends back: a value or a failure."""
+
+    value: Any
+    failure: Failure | None = None
+
+
+class ServiceClient:
+    """Sends requests to the members in turn. Thread-safe; one in each worker."""
+
+    def __init__(self, name: str, members: Members) -> None:
+        self._name = name
+        self._members = members
+        start = random.randrange(len(members.actors))  # so that not every worker begins with the same one
+        self._turns = itertools.islice(itertools.cycle(members.actors), start, None)
+
+    def __call__(self, request: Any) -> Any:
+        """The answer to one request.
+
+        Raises:
+            LostServiceError: the member was lost, or gave no answer in time; the request may have been carried out.
+            AssayError: what the member failed with.
+        """
+        actor = next(self._turns)
+        answer = self._ask(actor, lambda: actor.serve.remote(request))
+        if answer is None:
+            raise_problem(self._ask(actor, lambda: actor.open.remote(*self._members.opening)), self._name)
+            answer = self._ask(actor, lambda: actor.serve.remote(request))
+        if answer is None:
+            raise LostServiceError(f"{self._name} was restarted while it was asked")
+        if answer.failure is not None:
+            raise answer.failure.to_error(self._name)
+        return answer.value
+
+    def _ask(self, actor: Any, send: Callable[[], Any]) -> Any:
+        import ray
+
+        try:
+            return ray.get(send(), timeout=self._members.timeout_s)
+        except ray.exceptions.GetTimeoutError:
+            ray.kill(actor, no_restart=False)
+            raise LostServiceError(f"{self._name} gave no answer within {self._members.timeout_s:.0f} s") from None
+        except ray.exceptions.RayTaskError as error:
+            raise EngineError(f"{self._name} could not answer: {error}") from None
+        except ray.exceptions.RayError as error:
+            raise LostServiceError(f"{self._name} was lost: {type(error).__name__}") from None
+
+
+def raise_problem(problem: Any, name: str) -> None:
+    """Raise what `open` of an actor returned, unless it is ready."""
+    if problem is not None:
+        raise EngineError(problem) if isinstance(problem, str) else problem.to_error(f"opening {name}")
