@@ -21,6 +21,7 @@ from pipeline.engine.work import Resources, ServiceSpec, WorkerSpec
 from pipeline.errors import EngineError
 
 PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+SHARE_OF_PART = 0.8  # of the time that a part has: the member is ended for it, and not the worker that waits
 POLL_S = 0.1  # how soon a stop is seen while pools are opened: a model takes minutes to load
 
 
@@ -81,7 +82,7 @@ def _start_pool(cluster: Cluster, spec: ServiceSpec, n_members: int, timeout_s: 
     }
     actor_class = _actor_class(cluster, spec.resources, 1)
     opening = (cloudpickle.dumps(spec), setting, None)
-    return Members([actor_class.remote() for _ in range(n_members)], opening, timeout_s)
+    return Members([actor_class.remote() for _ in range(n_members)], opening, SHARE_OF_PART * timeout_s)
 
 
 def _wait_for(openings: Mapping[Any, str], stop: StopSignal) -> None:

@@ -45,10 +45,9 @@ class ServiceClient:
             AssayError: what the member failed with.
         """
         actor = next(self._turns)
+        # Opening again costs a round trip and waits while the member is restarted; a request would fail at once.
+        raise_problem(self._ask(actor, lambda: actor.open.remote(*self._members.opening)), self._name)
         answer = self._ask(actor, lambda: actor.serve.remote(request))
-        if answer is None:
-            raise_problem(self._ask(actor, lambda: actor.open.remote(*self._members.opening)), self._name)
-            answer = self._ask(actor, lambda: actor.serve.remote(request))
         if answer is None:
             raise LostServiceError(f"{self._name} was restarted while it was asked")
         if answer.failure is not None:
