@@ -49,6 +49,12 @@ FailUnderOption = Annotated[
 MaxFailuresOption = Annotated[
     int | None, typer.Option("--max-failures", metavar="N", min=0, help="Stop when more outputs and scores failed.")
 ]
+PartTimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--part-timeout", metavar="SECONDS", min=1.0, help="End a worker that finishes no row for so long; default 600."
+    ),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Take over a run that another process seems to drive.")]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="An id, a unique part of its beginning or end, or `latest`.")

@@ -56,6 +56,7 @@ def score_files(
     part_rows: options.PartRowsOption = None,
     fail_under: options.FailUnderOption = None,
     max_failures: options.MaxFailuresOption = None,
+    part_timeout: options.PartTimeoutOption = None,
     new: options.NewOption = False,
     dry_run: options.DryRunOption = False,
     as_json: options.JsonOption = False,
@@ -87,7 +88,8 @@ def score_files(
         column_types=parse_types(column_type),
         delimiter=delimiter,
     )
-    return _carry_out(scoring, place, RunOptions(engine or "auto", ray_address, workers, max_failures), shown)
+    chosen = RunOptions(engine or "auto", ray_address, workers, max_failures, part_timeout_s=part_timeout)
+    return _carry_out(scoring, place, chosen, shown)
 
 
 class _Place(NamedTuple):
@@ -148,6 +150,7 @@ def _score_into_store(store: str | None, scoring: FileScoring, chosen: RunOption
             ray_address=chosen.ray_address,
             workers=chosen.workers,
             max_failures=chosen.max_failures,
+            part_timeout_s=chosen.part_timeout_s,
             on_progress=on_progress,
             new=new,
         ),

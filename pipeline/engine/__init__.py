@@ -9,6 +9,7 @@ from pipeline.engine.events import Started as Started
 from pipeline.engine.events import Stopping as Stopping
 from pipeline.engine.events import Waiting as Waiting
 from pipeline.engine.execute import execute as execute
+from pipeline.engine.ray_pool import PATIENCE as PATIENCE
 from pipeline.engine.ray_pool import Patience as Patience
 from pipeline.engine.stop import StopSignal as StopSignal
 from pipeline.engine.work import PartWorker as PartWorker

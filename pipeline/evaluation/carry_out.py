@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pipeline.engine import Event, PartDone, Resources, Started, StopSignal, WorkerSpec, execute
+from pipeline.engine import PATIENCE, Event, PartDone, Patience, Resources, Started, StopSignal, WorkerSpec, execute
 from pipeline.errors import AssayError, FailingRunError, PlanMismatchError
 from pipeline.evaluation.partitions import check_partition_count
 from pipeline.evaluation.progress import OnProgress, ProgressCounter
@@ -52,6 +52,8 @@ class RunOptions:
     max_failures: int | None = None
     """Stop when more outputs and scores than this have failed; None: no limit."""
     on_progress: OnProgress | None = None
+    part_timeout_s: float | None = None
+    """For the next finished row of a part; None: the engine's ten minutes."""
 
 
 class Committed(NamedTuple):
@@ -115,6 +117,7 @@ def _work(
             resources=job.resources,
             on_event=watch.on_event,
             stop=stop,
+            patience=PATIENCE if options.part_timeout_s is None else Patience(part_s=options.part_timeout_s),
         )
     counter.status = EvaluationRunStatus.FINALIZING
     watch.report(force=True)

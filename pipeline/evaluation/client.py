@@ -135,6 +135,7 @@ class EvaluationClient:
         limit: int | None = None,
         part_rows: int | None = None,
         max_failures: int | None = None,
+        part_timeout_s: float | None = None,
         on_progress: OnProgress | None = None,
         new: bool = True,
         force: bool = False,
@@ -151,6 +152,7 @@ class EvaluationClient:
             limit: only so many rows from the first.
             part_rows: rows a part at most: a part is what is done at once, and what a kill loses.
             max_failures: stop when more outputs and scores than this have failed.
+            part_timeout_s: seconds for the next finished row of a part; then its worker is ended. None: ten minutes.
             on_progress: called about twice a second, from the run's thread.
             new: False: continue the newest unfinished run of an equal plan, or return the finished one.
             force: with `new=False`, also when another process seems to drive that run.
@@ -158,7 +160,7 @@ class EvaluationClient:
         """
         record = self._record(evaluation_id)
         prepared = self._prepare(record, limit, trust, part_rows)
-        options = RunOptions(engine, ray_address, workers, max_failures, on_progress)
+        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s)
         equal = None if new else self._newest_equal(record, prepared.plan.sha256)
         if equal is not None:
             return self._continue(record, equal, prepared, options, force)
@@ -182,6 +184,7 @@ class EvaluationClient:
         ray_address: str | None = None,
         workers: int | None = None,
         max_failures: int | None = None,
+        part_timeout_s: float | None = None,
         on_progress: OnProgress | None = None,
         force: bool = False,
         trust: TrustPolicy | None = None,
@@ -199,7 +202,7 @@ class EvaluationClient:
         record = self._catalog.evaluation(run.evaluation_id)
         limit, part_rows = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
         prepared = self._prepare(record, limit, trust, part_rows)
-        options = RunOptions(engine, ray_address, workers, max_failures, on_progress)
+        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s)
         return self._start(record, run, prepared, options)
 
     def get_run(self, run_id: str) -> EvaluationRun:

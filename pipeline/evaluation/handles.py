@@ -108,6 +108,7 @@ class Evaluation(_Held):
         limit: int | None = None,
         part_rows: int | None = None,
         max_failures: int | None = None,
+        part_timeout_s: float | None = None,
         on_progress: OnProgress | None = None,
         new: bool = True,
     ) -> EvaluationRun:
@@ -125,6 +126,7 @@ class Evaluation(_Held):
             limit=limit,
             part_rows=part_rows,
             max_failures=max_failures,
+            part_timeout_s=part_timeout_s,
             on_progress=on_progress,
             new=new,
         )
