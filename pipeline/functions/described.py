@@ -7,6 +7,7 @@ by their names; other values by their content. Addresses, file names and the ord
 from __future__ import annotations
 
 import enum
+import os
 import re
 import types
 from collections.abc import Iterable
@@ -77,6 +78,7 @@ class Describer:
         yield (set, frozenset), self._set
         yield dict, lambda d: self._container(d, ([self.describe(k), self.describe(v)] for k, v in d.items()))
         yield types.MappingProxyType, lambda proxy: ["mappingproxy", self.describe(dict(proxy))]
+        yield type(os.environ), lambda _: ["installed", "os.environ"]  # another in each shell
         yield re.Pattern, lambda pattern: ["pattern", self.describe(pattern.pattern), pattern.flags]
 
     def _container(self, value: Any, items: Iterable[Any]) -> list[Any]:
@@ -107,9 +109,15 @@ class Describer:
                 described[f"import {name}"] = digest_bytes(source[0].encode())
         for path in sorted(found.names):
             if path[0] in function.__globals__:
-                name, value = _resolve(path, function.__globals__[path[0]])
-                described[name] = self.describe(value)
+                name, value, owner = _resolve(path, function.__globals__[path[0]])
+                described[name] = self.describe(value) if owner is None else self._attribute(owner, name, value)
         return described
+
+    def _attribute(self, owner: types.ModuleType, name: str, value: Any) -> Any:
+        """What is read from a module: of an installed one its name, since `os.environ` differs in each shell."""
+        if isinstance(value, types.ModuleType) or is_neighbour(owner, self._home):
+            return self.describe(value)
+        return ["installed", f"{owner.__name__}.{name.rpartition('.')[2]}"]
 
     def _module(self, module: types.ModuleType) -> list[Any]:
         """A module that is read as a whole, or handed on: by its source where it is a neighbour."""
@@ -174,14 +182,14 @@ def _plain(value: Any) -> Any:
     return ["ellipsis"] if value is ... else _UNKNOWN
 
 
-def _resolve(path: tuple[str, ...], value: Any) -> tuple[str, Any]:
-    """Follow a dotted path through modules, as far as there are modules."""
-    name = path[0]
+def _resolve(path: tuple[str, ...], value: Any) -> tuple[str, Any, types.ModuleType | None]:
+    """Follow a dotted path as far as there are modules: name, value, and the module that it is read from."""
+    name, owner = path[0], None
     for attribute in path[1:]:
         if not isinstance(value, types.ModuleType) or not hasattr(value, attribute):
             break
-        name, value = f"{name}.{attribute}", getattr(value, attribute)
-    return name, value
+        name, owner, value = f"{name}.{attribute}", value, getattr(value, attribute)
+    return name, value, owner
 
 
 def _method(member: Any) -> types.FunctionType | None:

@@ -154,6 +154,17 @@ def closure(factor: float, helper: Callable[[float], float]) -> RemoteFunction:
     return RemoteFunction(scale)
 
 
+@pytest.mark.parametrize("read", ["os.environ['ASSAY_TEST_SHELL']", "environ.get('ASSAY_TEST_SHELL')", "sys.argv[0]"])
+def test_the_shell_that_a_command_is_given_in_is_no_part_of_a_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    source = f"import os, sys\nfrom os import environ\ndef triage(message: str) -> str:\n    return {read}\n"
+    before = version(tmp_path, source)
+    monkeypatch.setenv("ASSAY_TEST_SHELL", "another")
+    monkeypatch.setattr(sys, "argv", ["another"])
+    assert version(tmp_path, source) == before
+
+
 def test_what_is_closed_over_is_part_of_a_version() -> None:
     def same(x: float) -> float:
         return x
