@@ -1,4 +1,4 @@
-"""Result rows to files: Hive folders by the values of the partition columns, in files of bounded size."""
+"""Result rows to folders: Hive folders by the values of the partition columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from pipeline.errors import InputError
 
 MAX_PARTITIONS = 1_024
-MAX_FILE_BYTES = 64 * 1024 * 1024  # of rows in memory: a file is never larger, whatever zstd makes of it
 MAX_KEY_NAME = 70  # bytes
 MAX_FOLDER_NAME = 180  # bytes: file systems end at 255, and the column's name stands before it
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"  # what every reader of Hive folders takes for null
@@ -21,7 +20,7 @@ ALLOWED = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa
 
 
 class FolderRows(NamedTuple):
-    """Rows that belong into one file of one folder."""
+    """Rows that belong into one folder."""
 
     folder: str
     """`family=algebra/level=3`, or nothing where a result is not partitioned."""
@@ -46,20 +45,14 @@ def check_partition_columns(partition_by: Sequence[str], schema: pa.Schema) -> N
             )
 
 
-def split_rows(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[FolderRows]:
-    """Cut rows into files, each of one folder; rows keep their order.
+def rows_by_folder(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[FolderRows]:
+    """The rows of each folder, in their order; folders in the order in which they first appear.
 
     Raises:
-        InputError: more partitions than allowed.
+        InputError: more partitions than allowed, or a value that can name no folder.
     """
-    for folder, members in _by_folder(rows, partition_by):
-        for piece in _cut(members):
-            yield FolderRows(folder, piece)
-
-
-def _by_folder(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
     if not partition_by:
-        yield "", rows
+        yield FolderRows("", rows)
         return
     keys = pa.table({str(i): _as_text(rows[name]) for i, name in enumerate(partition_by)})
     names = [str(i) for i in range(len(partition_by))]
@@ -70,7 +63,7 @@ def _by_folder(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[tuple[st
         folder = "/".join(
             f"{_key_name(name)}={_folder_name(group[key])}" for name, key in zip(partition_by, names, strict=True)
         )
-        yield folder, rows.take(pa.array(group["row_list"], pa.int64()))
+        yield FolderRows(folder, rows.take(pa.array(group["row_list"], pa.int64())))
 
 
 def check_partition_count(found: int, partition_by: Sequence[str]) -> None:
@@ -103,10 +96,3 @@ def _folder_name(value: str | None) -> str:
     if len(name) > MAX_FOLDER_NAME:
         raise InputError(f"partition_by: the value {value[:40]!r}… is too long to name a folder")
     return name
-
-
-def _cut(rows: pa.Table) -> Iterator[pa.Table]:
-    pieces = max(1, -(-rows.nbytes // MAX_FILE_BYTES))
-    size = max(1, -(-rows.num_rows // pieces))
-    for first in range(0, rows.num_rows, size):
-        yield rows.slice(first, size)

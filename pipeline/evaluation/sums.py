@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.evaluation.score_rows import ScoredRows
-from pipeline.records.summary import OutputSums, ScoreSums
+from pipeline.records.summary import OutputSums, PartSums, ScoreSums, add_counts
 
 
 def output_sums(error: pa.Array, owner: pa.Array) -> OutputSums:
@@ -34,6 +35,39 @@ def score_sums(scored: ScoredRows, output_error: pa.Array) -> ScoreSums:
         outside=outside,
         minimum=bounds["min"],
         maximum=bounds["max"],
+    )
+
+
+def join_sums(steps: Sequence[PartSums], values: Mapping[str, Sequence[pa.Array]]) -> PartSums:
+    """The sums of a part that was worked on in steps: what one step would have made of it, to the last bit.
+
+    Args:
+        steps: the sums of each; at least one.
+        values: by scorer, its scores of each step: added up anew, as sums of floats depend on how they are cut.
+    """
+    if len(steps) == 1:
+        return steps[0]
+    outputs = [step.output for step in steps]
+    return PartSums(
+        output=OutputSums(
+            ok=sum(output.ok for output in outputs),
+            failed_by_owner=add_counts(output.failed_by_owner for output in outputs),
+        ),
+        scores={name: _join_scores([step.scores[name] for step in steps], arrays) for name, arrays in values.items()},
+    )
+
+
+def _join_scores(steps: Sequence[ScoreSums], values: Sequence[pa.Array]) -> ScoreSums:
+    total = pc.sum(pa.concat_arrays(values)).as_py() or 0.0
+    return ScoreSums(
+        n=sum(step.n for step in steps),
+        total=total if math.isfinite(total) else None,
+        abstained=sum(step.abstained for step in steps),
+        skipped=sum(step.skipped for step in steps),
+        failed_by_owner=add_counts(step.failed_by_owner for step in steps),
+        outside=sum(step.outside for step in steps),
+        minimum=min((step.minimum for step in steps if step.minimum is not None), default=None),
+        maximum=max((step.maximum for step in steps if step.maximum is not None), default=None),
     )
 
 

@@ -5,10 +5,11 @@ from pipeline.store.commit import begin, finish, publish, read_manifest
 from pipeline.store.datasets import DatasetClient, RevisionInfo
 from pipeline.store.heads import HeadEntry, append_head, current_head, list_heads
 from pipeline.store.open_url import expand_inputs, input_size, open_input
-from pipeline.store.parquet import write_parquet
+from pipeline.store.parquet import ParquetWriter, write_parquet
 from pipeline.store.pinned import FileIdentity, known_digests, learn_digests, pin_files, pin_stored
 from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision, resolve_revision
+from pipeline.store.row_bytes import fitting_rows
 from pipeline.store.row_order import in_row_order
 from pipeline.store.sources import Progress, Source, SourceOptions, open_source
 from pipeline.store.sources.csv_header import csv_header
@@ -19,6 +20,7 @@ __all__ = [
     "FileIdentity",
     "HeadEntry",
     "ObjectInfo",
+    "ParquetWriter",
     "Progress",
     "RevisionInfo",
     "RevisionReader",
@@ -32,6 +34,7 @@ __all__ = [
     "current_head",
     "expand_inputs",
     "finish",
+    "fitting_rows",
     "get_revision",
     "in_row_order",
     "input_size",

@@ -15,9 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.errors import CorruptError, InputError
+from pipeline.store.row_bytes import RowCutter
 
 ROWS_PER_GROUP = 16_384
 """Rows: a reader holds one group at a time, 4 MiB of 280-character rows."""
+BYTES_PER_GROUP = 16 << 20
+"""Of values: wide rows come in groups of fewer, so that neither writer nor reader holds much, whatever their width."""
 _COMPRESSION = {"compression": "zstd", "compression_level": 1}
 # Level 1: a part is written once and read a few times; higher levels cost more time than they save.
 _FORMAT = {"version": "2.6", "data_page_version": "1.0", "write_page_checksum": True, "store_schema": True}
@@ -38,17 +41,14 @@ class ParquetWriter:
         self._file = open(path, "xb")  # noqa: SIM115 - closed by `close`
         self._digest = _DigestingFile(self._file)
         self._writer = pq.ParquetWriter(self._digest, schema, **_COMPRESSION, **_FORMAT)
+        self._cutter = RowCutter(ROWS_PER_GROUP, BYTES_PER_GROUP)
         self._rows = 0
-        self._pending: list[pa.Table] = []
-        self._n_pending = 0
         self._closed = False
 
     def write(self, table: pa.Table) -> None:
         """Add rows. How they are cut into tables does not change the file."""
-        self._pending.append(table)
-        self._n_pending += table.num_rows
-        if self._n_pending >= ROWS_PER_GROUP:
-            self._flush(self._n_pending - self._n_pending % ROWS_PER_GROUP)
+        for group in self._cutter.add(table):
+            self._write_group(group)
 
     @property
     def bytes_so_far(self) -> int:
@@ -57,7 +57,8 @@ class ParquetWriter:
 
     def close(self) -> WrittenFile:
         """Finish the file."""
-        self._flush(self._n_pending)
+        for group in self._cutter.rest():
+            self._write_group(group)
         self._writer.close()
         self._closed = True
         self._file.close()
@@ -69,16 +70,10 @@ class ParquetWriter:
             self._closed = True
             self._file.close()
 
-    def _flush(self, n_rows: int) -> None:
-        if n_rows == 0:
-            return
+    def _write_group(self, group: pa.Table) -> None:
         # One chunk a column: chunk borders would show in the dictionary pages.
-        whole = pa.concat_tables(self._pending).combine_chunks()
-        self._writer.write_table(whole.slice(0, n_rows), row_group_size=ROWS_PER_GROUP)
-        rest = whole.slice(n_rows)
-        self._pending = [rest] if rest.num_rows else []
-        self._n_pending = rest.num_rows
-        self._rows += n_rows
+        self._writer.write_table(group.combine_chunks(), row_group_size=group.num_rows)
+        self._rows += group.num_rows
 
 
 class _DigestingFile:

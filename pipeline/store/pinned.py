@@ -106,15 +106,20 @@ def check_unchanged(path: str, part: PartFile) -> None:
         CorruptError: its size or digest differs.
     """
     what = without_credentials(path)
-    pinned = is_pinned(part)
     try:
         found = file_digest(path) if input_size(path) == part.bytes else None
     except InputError:
         raise MissingError(f"{what}: is gone; restore the file, or make the dataset again", part.path) from None
     if found != part.sha256:
-        change = "has changed since it was pinned" if pinned else "was damaged or replaced after it was written"
-        fix = "restore it, or pin or upload the data again" if pinned else "restore it, or make it again"
-        raise CorruptError(f"{what}: {change} (its size or SHA-256 differs); {fix}", part.path)
+        raise damaged(what, part)
+
+
+def damaged(what: str, part: PartFile) -> CorruptError:
+    """The error of a file that is not the one that the part describes."""
+    pinned = is_pinned(part)
+    change = "has changed since it was pinned" if pinned else "was damaged or replaced after it was written"
+    fix = "restore it, or pin or upload the data again" if pinned else "restore it, or make it again"
+    return CorruptError(f"{what}: {change} (its size or SHA-256 differs); {fix}", part.path)
 
 
 def _place(store: Store, key: str) -> str:

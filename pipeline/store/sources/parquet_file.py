@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from pipeline.errors import CorruptError, DatasetError, InputError
 from pipeline.store.location import split_url, without_credentials
 from pipeline.store.open_url import open_input
-from pipeline.store.parquet import iterate_parquet, open_parquet
-from pipeline.store.parquet_cursor import rows_per_table
+from pipeline.store.parquet import open_parquet
+from pipeline.store.parquet_cursor import ParquetCursor
 from pipeline.store.sources.source import Source, SourceOptions, Span
 from pipeline.store.sources.storable import conform, storable_schema
 
@@ -34,11 +34,12 @@ def open_parquet_source(path: str, span: Span, options: SourceOptions) -> Source
     def tables() -> Iterator[pa.Table]:
         done = 0
         with _open(path, what) as file:
+            rows = file.metadata.num_rows
             try:
-                for table in iterate_parquet(file, what, batch_rows=rows_per_table(file.metadata)):
+                for table in ParquetCursor(file, what).read(0, rows) if rows else ():
                     yield conform(table, schema, what)
                     done += table.num_rows
-                    span.reach(done / file.metadata.num_rows)
+                    span.reach(done / rows)
             except CorruptError as error:
                 raise DatasetError(str(error)) from None
 
