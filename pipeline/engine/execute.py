@@ -11,6 +11,7 @@ from pipeline.engine.cluster import Cluster, connected
 from pipeline.engine.events import Event, Started
 from pipeline.engine.inline import WORKER, run_inline
 from pipeline.engine.ledger import Ledger
+from pipeline.engine.limit_desk import cluster_limits
 from pipeline.engine.ray_pool import PATIENCE, Patience, RayPool
 from pipeline.engine.stop import StopSignal
 from pipeline.engine.work import Resources, WorkerSpec
@@ -79,7 +80,8 @@ def _run_on(
     pools = {name: service.resources for name, service in spec.services.items()}
     arrangement = arrange(cluster.nodes, resources, pools, len(parts), workers)
     with open_pools(cluster, spec.services, arrangement, patience.part_s, stop) as members:
-        crew = make_crew(cluster, spec, arrangement, members, None)
+        limits = cluster_limits(is_own=cluster.is_own)
+        crew = make_crew(cluster, spec, arrangement, members, limits)
         pool = RayPool(crew, resources=arrangement.worker, stop=stop, patience=patience)
         is_orderly = False
         try:
