@@ -56,6 +56,10 @@ PartTimeoutOption = Annotated[
     ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Take over a run that another process seems to drive.")]
+MemoryLimitOption = Annotated[
+    str | None,
+    typer.Option("--memory-limit", metavar="SIZE", help="Of all workers together: 2GiB, 800Mi. Changes no result."),
+]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="An id, a unique part of its beginning or end, or `latest`.")
 ]

@@ -57,6 +57,7 @@ def score_files(
     fail_under: options.FailUnderOption = None,
     max_failures: options.MaxFailuresOption = None,
     part_timeout: options.PartTimeoutOption = None,
+    memory_limit: options.MemoryLimitOption = None,
     new: options.NewOption = False,
     dry_run: options.DryRunOption = False,
     as_json: options.JsonOption = False,
@@ -72,6 +73,7 @@ def score_files(
     from pipeline.cli.scorer_arguments import scorer_names, scorers_from_options
     from pipeline.evaluation.carry_out import RunOptions
     from pipeline.evaluation.score_files import FileScoring
+    from pipeline.functions import memory_bytes
 
     place = _Place(to, store, new, dry_run)
     place.check()
@@ -88,7 +90,14 @@ def score_files(
         column_types=parse_types(column_type),
         delimiter=delimiter,
     )
-    chosen = RunOptions(engine or "auto", ray_address, workers, max_failures, part_timeout_s=part_timeout)
+    chosen = RunOptions(
+        engine or "auto",
+        ray_address,
+        workers,
+        max_failures,
+        part_timeout_s=part_timeout,
+        memory_limit=None if memory_limit is None else memory_bytes("--memory-limit", memory_limit),
+    )
     return _carry_out(scoring, place, chosen, shown)
 
 
@@ -151,6 +160,7 @@ def _score_into_store(store: str | None, scoring: FileScoring, chosen: RunOption
             workers=chosen.workers,
             max_failures=chosen.max_failures,
             part_timeout_s=chosen.part_timeout_s,
+            memory_limit=chosen.memory_limit,
             on_progress=on_progress,
             new=new,
         ),

@@ -28,6 +28,7 @@ def execute(
     engine: str = "auto",
     ray_address: str | None = None,
     workers: int | None = None,
+    at_most: int | None = None,
     resources: Resources | None = None,
     patience: Patience = PATIENCE,
 ) -> dict[int, Receipt]:
@@ -41,6 +42,7 @@ def execute(
         engine: `auto`, `inline` or `ray`; see `choose_engine`.
         ray_address: of a cluster; None: RAY_ADDRESS, else a local Ray.
         workers: how many at most; None: as many as the cluster's CPUs hold. The inline engine has one.
+        at_most: workers at most, although the cluster may hold more; None: no bound.
         resources: of one worker on Ray; None: one CPU.
         patience: how long is waited for the next finished row of a part, and for workers.
 
@@ -62,7 +64,8 @@ def execute(
     check_shareable(spec.urls)
     with connected(named_address(ray_address)) as cluster:
         needs = resources or Resources()
-        _run_on(cluster, spec, ledger, parts, workers=workers, resources=needs, stop=stop, patience=patience)
+        used = min(len(parts), at_most or len(parts))
+        _run_on(cluster, spec, ledger, parts, used=used, workers=workers, resources=needs, stop=stop, patience=patience)
     return ledger.receipts
 
 
@@ -72,13 +75,14 @@ def _run_on(
     ledger: Ledger,
     parts: Sequence[Part],
     *,
+    used: int,
     workers: int | None,
     resources: Resources,
     stop: StopSignal,
     patience: Patience,
 ) -> None:
     pools = {name: service.resources for name, service in spec.services.items()}
-    arrangement = arrange(cluster.nodes, resources, pools, len(parts), workers)
+    arrangement = arrange(cluster.nodes, resources, pools, used, workers)
     with open_pools(cluster, spec.services, arrangement, patience.part_s, stop) as members:
         limits = cluster_limits(is_own=cluster.is_own)
         crew = make_crew(cluster, spec, arrangement, members, limits)

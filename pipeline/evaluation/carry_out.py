@@ -40,6 +40,8 @@ class Job:
     """Of one worker."""
     prepared_s: float = 0.0
     """Seconds of reading before the plan was there: the digests of files pinned in place."""
+    most_workers: int | None = None
+    """As many as the memory limit allows; None: no bound."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class RunOptions:
     on_progress: OnProgress | None = None
     part_timeout_s: float | None = None
     """For the next finished row of a part; None: the engine's ten minutes."""
+    memory_limit: int | None = None
+    """Bytes of all workers together; None: no limit."""
 
 
 class Committed(NamedTuple):
@@ -114,6 +118,7 @@ def _work(
             engine=options.engine,
             ray_address=options.ray_address,
             workers=options.workers,
+            at_most=job.most_workers,
             resources=job.resources,
             on_event=watch.on_event,
             stop=stop,

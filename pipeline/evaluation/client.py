@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.errors import EvaluationError, EvaluationNotFoundError
 from pipeline.evaluation import present
 from pipeline.evaluation.attempt import refuse_live_run
-from pipeline.evaluation.carry_out import RunOptions
+from pipeline.evaluation.carry_out import Job, RunOptions
 from pipeline.evaluation.catalog import Catalog, current_user, new_id, utc_now
 from pipeline.evaluation.definition import checked_metadata, checked_name, define
 from pipeline.evaluation.handles import Evaluation, EvaluationRun, EvaluationSuite
@@ -21,7 +21,7 @@ from pipeline.evaluation.results import ResultFolder
 from pipeline.evaluation.runner import RunThread, live_run
 from pipeline.evaluation.scores import Scores
 from pipeline.evaluation.status import read_state
-from pipeline.functions import TrustPolicy
+from pipeline.functions import TrustPolicy, memory_bytes
 from pipeline.records.evaluation import EvaluationRecord, EvaluationRunStatus, RunRecord
 from pipeline.store import open_store, resolve_revision
 
@@ -136,6 +136,7 @@ class EvaluationClient:
         part_rows: int | None = None,
         max_failures: int | None = None,
         part_timeout_s: float | None = None,
+        memory_limit: int | str | None = None,
         on_progress: OnProgress | None = None,
         new: bool = True,
         force: bool = False,
@@ -153,6 +154,8 @@ class EvaluationClient:
             part_rows: rows a part at most: a part is what is done at once, and what a kill loses.
             max_failures: stop when more outputs and scores than this have failed.
             part_timeout_s: seconds for the next finished row of a part; then its worker is ended. None: ten minutes.
+            memory_limit: of all workers together, as bytes or text such as `2GiB`; decides how many work, and how many
+                rows each takes at once. Changes no result. None: no limit.
             on_progress: called about twice a second, from the run's thread.
             new: False: continue the newest unfinished run of an equal plan, or return the finished one.
             force: with `new=False`, also when another process seems to drive that run.
@@ -160,7 +163,8 @@ class EvaluationClient:
         """
         record = self._record(evaluation_id)
         prepared = self._prepare(record, limit, trust, part_rows)
-        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s)
+        most_bytes = None if memory_limit is None else memory_bytes("memory_limit", memory_limit)
+        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s, most_bytes)
         equal = None if new else self._newest_equal(record, prepared.plan.sha256)
         if equal is not None:
             return self._continue(record, equal, prepared, options, force)
@@ -172,9 +176,10 @@ class EvaluationClient:
             created_by=current_user(),
             created_at=utc_now(),
         )
+        job = self._job(run, prepared, options)
         self.store.probe()
         self._catalog.add_run(run)
-        return self._start(record, run, prepared, options)
+        return self._start(record, run, job, options)
 
     def resume(
         self,
@@ -185,6 +190,7 @@ class EvaluationClient:
         workers: int | None = None,
         max_failures: int | None = None,
         part_timeout_s: float | None = None,
+        memory_limit: int | str | None = None,
         on_progress: OnProgress | None = None,
         force: bool = False,
         trust: TrustPolicy | None = None,
@@ -202,8 +208,9 @@ class EvaluationClient:
         record = self._catalog.evaluation(run.evaluation_id)
         limit, part_rows = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
         prepared = self._prepare(record, limit, trust, part_rows)
-        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s)
-        return self._start(record, run, prepared, options)
+        most_bytes = None if memory_limit is None else memory_bytes("memory_limit", memory_limit)
+        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s, most_bytes)
+        return self._start(record, run, self._job(run, prepared, options), options)
 
     def get_run(self, run_id: str) -> EvaluationRun:
         """One run as it stands now. Raises EvaluationNotFoundError."""
@@ -284,12 +291,14 @@ class EvaluationClient:
         state = read_state(self._catalog, run.id) if force else refuse_live_run(self._catalog, run.id)
         if state.status is EvaluationRunStatus.SUCCEEDED:
             return self.get_run(run.id)
-        return self._start(record, run, prepared, options)
+        return self._start(record, run, self._job(run, prepared, options), options)
 
-    def _start(
-        self, record: EvaluationRecord, run: RunRecord, prepared: Prepared, options: RunOptions
-    ) -> EvaluationRun:
-        RunThread(self._catalog, record, run, prepared.job(self.store, f"runs/{run.id}"), options).start()
+    def _job(self, run: RunRecord, prepared: Prepared, options: RunOptions) -> Job:
+        place = f"runs/{run.id}"
+        return prepared.job(self.store, place, memory_limit=options.memory_limit, workers=options.workers)
+
+    def _start(self, record: EvaluationRecord, run: RunRecord, job: Job, options: RunOptions) -> EvaluationRun:
+        RunThread(self._catalog, record, run, job, options).start()
         return self.get_run(run.id)
 
 

@@ -109,6 +109,7 @@ class Evaluation(_Held):
         part_rows: int | None = None,
         max_failures: int | None = None,
         part_timeout_s: float | None = None,
+        memory_limit: int | str | None = None,
         on_progress: OnProgress | None = None,
         new: bool = True,
     ) -> EvaluationRun:
@@ -127,6 +128,7 @@ class Evaluation(_Held):
             part_rows=part_rows,
             max_failures=max_failures,
             part_timeout_s=part_timeout_s,
+            memory_limit=memory_limit,
             on_progress=on_progress,
             new=new,
         )

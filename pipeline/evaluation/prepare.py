@@ -13,6 +13,7 @@ from pipeline.errors import EvaluationError, InputError, UntrustedFunctionError
 from pipeline.evaluation.attach import output_type
 from pipeline.evaluation.carry_out import Job
 from pipeline.evaluation.definition import is_defined_here
+from pipeline.evaluation.memory import most_workers, worker_need
 from pipeline.evaluation.planning import make_plan
 from pipeline.evaluation.worker import EvaluationWork
 from pipeline.functions import FunctionMaterial, TrustPolicy, load_function
@@ -36,8 +37,20 @@ class Prepared:
     functions: Mapping[str, FunctionMaterial]
     """By version id."""
 
-    def job(self, store: Store, prefix: str, prepared_s: float = 0.0) -> Job:
-        """The work at a place on a store."""
+    def job(
+        self,
+        store: Store,
+        prefix: str,
+        prepared_s: float = 0.0,
+        *,
+        memory_limit: int | None = None,
+        workers: int | None = None,
+    ) -> Job:
+        """The work at a place on a store.
+
+        Raises:
+            InputError: the memory limit is too little for a worker, or for as many as are asked for.
+        """
         work = EvaluationWork(
             store=store,
             prefix=prefix,
@@ -48,8 +61,10 @@ class Prepared:
             result_schema=self.plan.pins["written_schema"],
             functions=self.functions,
             digests=known_digests(self.revision),
+            memory_limit=memory_limit,
         )
-        return Job(store, prefix, self.plan, work, self.resources(), prepared_s)
+        most = most_workers(memory_limit, worker_need(self.record, work.parts_at_once), workers)
+        return Job(store, prefix, self.plan, work, self.resources(), prepared_s, most)
 
     def resources(self) -> Resources:
         """What one worker asks of a cluster: the most that any of its functions asks for."""

@@ -94,7 +94,9 @@ class PreparedFolder:
             InterruptedRunError: stopped; the same call goes on.
         """
         counter = ProgressCounter(self.prepared.plan)
-        job = self.prepared.job(self.folder.store, "", self.prepared_s)
+        job = self.prepared.job(
+            self.folder.store, "", self.prepared_s, memory_limit=options.memory_limit, workers=options.workers
+        )
         committed = carry_out(job, options, counter, stop)
         outcome = conclude(job, self.record, NAME, committed)
         _remove_scratch(self.folder.store, SCRATCH)

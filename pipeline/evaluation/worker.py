@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pipeline.engine import Place, ServiceSpec
 from pipeline.evaluation.load import load_evaluator
-from pipeline.evaluation.memory import step_bytes
+from pipeline.evaluation.memory import step_bytes, worker_need
 from pipeline.evaluation.part_files import PartFiles
 from pipeline.evaluation.sums import join_sums
 from pipeline.functions import FunctionMaterial
@@ -72,7 +72,9 @@ class EvaluationWorker:
     def __init__(self, work: EvaluationWork, place: Place) -> None:
         self._work = work
         learn_digests(work.digests)
-        self._step_bytes = step_bytes(work.memory_limit, place.workers)
+        self._step_bytes = step_bytes(
+            work.memory_limit, place.workers, worker_need(work.record, work.parts_at_once)
+        )
         self._reader = RevisionReader(work.inputs, work.revision, table_bytes=self._step_bytes)
         self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, workers=place.workers)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.functions.files import load_function_reference as load_function_reference
     from pipeline.functions.handle import RemoteFunction as RemoteFunction
     from pipeline.functions.options import FunctionOptions as FunctionOptions
+    from pipeline.functions.options import memory_bytes as memory_bytes
     from pipeline.functions.policies import ConcurrencyPolicy as ConcurrencyPolicy
     from pipeline.functions.policies import RateLimitPolicy as RateLimitPolicy
     from pipeline.functions.policies import RetryPolicy as RetryPolicy
@@ -37,7 +38,7 @@ _HOMES = {
     "failures": "RowOutcome",
     "files": "load_function_file load_function_reference",
     "handle": "RemoteFunction",
-    "options": "FunctionOptions",
+    "options": "FunctionOptions memory_bytes",
     "policies": "ConcurrencyPolicy RateLimitPolicy RetryPolicy",
     "registry": "FunctionMaterial load_function",
     "scorer": "FunctionScorer",

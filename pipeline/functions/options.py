@@ -128,7 +128,7 @@ def _positive(option: str, value: Any, *, zero: bool = False) -> float:
     return float(value)
 
 
-def _memory(option: str, value: Any) -> int:
+def memory_bytes(option: str, value: Any) -> int:
     """Bytes as a number, or text such as `512Mi`, `2G`."""
     if isinstance(value, str):
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?i?)B?", value.strip())
@@ -186,7 +186,7 @@ CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "name": _name,
     "num_cpus": _amount,
     "num_gpus": _amount,
-    "memory": _memory,
+    "memory": memory_bytes,
     "concurrency": _policy(ConcurrencyPolicy, int),
     "retries": _policy(RetryPolicy, int),
     "rate_limit": _policy(RateLimitPolicy, (int, float)),
