@@ -46,7 +46,13 @@ def make_crew(
 
 @contextmanager
 def open_pools(
-    cluster: Cluster, specs: Mapping[str, ServiceSpec], arrangement: Arrangement, timeout_s: float, stop: StopSignal
+    cluster: Cluster,
+    specs: Mapping[str, ServiceSpec],
+    arrangement: Arrangement,
+    limits: bytes | None,
+    *,
+    timeout_s: float,
+    stop: StopSignal,
 ) -> Iterator[dict[str, Members]]:
     """Start and open the pools of a run, and end them after it.
 
@@ -59,7 +65,7 @@ def open_pools(
     pools: dict[str, Members] = {}
     try:
         for name, spec in specs.items():
-            pools[name] = _start_pool(cluster, spec, arrangement.members[name], timeout_s)
+            pools[name] = _start_pool(cluster, spec, arrangement.members[name], timeout_s, limits)
         openings = {actor.open.remote(*pool.opening): name for name, pool in pools.items() for actor in pool.actors}
         _wait_for(openings, stop)
         yield pools
@@ -70,15 +76,15 @@ def open_pools(
                     ray.kill(actor)
 
 
-def _start_pool(cluster: Cluster, spec: ServiceSpec, n_members: int, timeout_s: float) -> Members:
+def _start_pool(cluster: Cluster, spec: ServiceSpec, n_members: int, timeout_s: float, limits: bytes | None) -> Members:
     import cloudpickle
 
     setting = {
         "marks": {},
         "threads": max(1, int(spec.resources.num_cpus)),
-        "workers": 1,
+        "workers": n_members,
         "services": {},
-        "limits": None,
+        "limits": limits,
     }
     actor_class = _actor_class(cluster, spec.resources, 1)
     opening = (cloudpickle.dumps(spec), setting, None)

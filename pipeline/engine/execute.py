@@ -83,10 +83,10 @@ def _run_on(
 ) -> None:
     pools = {name: service.resources for name, service in spec.services.items()}
     arrangement = arrange(cluster.nodes, resources, pools, used, workers)
-    with open_pools(cluster, spec.services, arrangement, patience.part_s, stop) as members:
-        limits = cluster_limits(is_own=cluster.is_own)
+    limits = cluster_limits(is_own=cluster.is_own)
+    with open_pools(cluster, spec.services, arrangement, limits, timeout_s=patience.part_s, stop=stop) as members:
         crew = make_crew(cluster, spec, arrangement, members, limits)
-        pool = RayPool(crew, resources=arrangement.worker, stop=stop, patience=patience)
+        pool = RayPool(crew, resources=arrangement.worker, stop=stop, patience=patience, gcs=cluster.gcs)
         is_orderly = False
         try:
             pool.run(ledger, Started(len(parts), _rows(parts), "ray", crew.size, cluster.name))

@@ -49,11 +49,9 @@ class ActorHost:
             self._check_landmarks()
             self._limit_arrow()
             spec: WorkerSpec | ServiceSpec = pickle.loads(self._spec)
-            if self._pulse_key is None:
-                self._opened = spec.open()  # type: ignore[call-arg] # a ServiceSpec
-            else:
-                worker: PartWorker = spec.open(self._place())  # type: ignore[call-arg,assignment] # a WorkerSpec
-                self._opened, self._pulse = worker, Pulse(self._pulse_key, worker.rows_finished)
+            self._opened = spec.open(self._place())
+            if self._pulse_key is not None:
+                self._pulse = Pulse(self._pulse_key, self._opened.rows_finished)  # type: ignore[union-attr]
         except BaseException as error:  # noqa: BLE001 - the border: a failure travels as a value
             return Failure.of(error)
         return None

@@ -46,22 +46,23 @@ class ServiceClient:
         """
         actor = next(self._turns)
         # Opening again costs a round trip and waits while the member is restarted; a request would fail at once.
-        raise_problem(self._ask(actor, lambda: actor.open.remote(*self._members.opening)), self._name)
-        answer = self._ask(actor, lambda: actor.serve.remote(request))
+        # To load what it serves may take minutes, so only the request has a deadline.
+        raise_problem(self._ask(actor, lambda: actor.open.remote(*self._members.opening), None), self._name)
+        answer = self._ask(actor, lambda: actor.serve.remote(request), self._members.timeout_s)
         if answer is None:
             raise LostServiceError(f"{self._name} was restarted while it was asked")
         if answer.failure is not None:
             raise answer.failure.to_error(self._name)
         return answer.value
 
-    def _ask(self, actor: Any, send: Callable[[], Any]) -> Any:
+    def _ask(self, actor: Any, send: Callable[[], Any], timeout_s: float | None) -> Any:
         import ray
 
         try:
-            return ray.get(send(), timeout=self._members.timeout_s)
+            return ray.get(send(), timeout=timeout_s)
         except ray.exceptions.GetTimeoutError:
             ray.kill(actor, no_restart=False)
-            raise LostServiceError(f"{self._name} gave no answer within {self._members.timeout_s:.0f} s") from None
+            raise LostServiceError(f"{self._name} gave no answer within {timeout_s:.0f} s") from None
         except ray.exceptions.RayTaskError as error:
             raise EngineError(f"{self._name} could not answer: {error}") from None
         except ray.exceptions.RayError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from pipeline.records.limits import LimitDesk
 from pipeline.records.plan import Part, Receipt
 
 Serve = Callable[[Any], Any]
@@ -18,7 +19,7 @@ class Place(NamedTuple):
     """Among how many the limits of a run are split, where nobody hands them out."""
     services: Mapping[str, Serve] = {}
     """The pools with resources of their own, by name; one that is not here, the worker is itself."""
-    limits: Any = None
+    limits: LimitDesk | None = None
     """Hands out the permits of all workers that share a limit; None: each worker has its share."""
 
 
@@ -78,8 +79,8 @@ class ServiceSpec(Protocol):
         """Of one member."""
         ...
 
-    def open(self) -> Service:
-        """Make a member; called once in each process."""
+    def open(self, place: Place) -> Service:
+        """Make a member; called once in each process. `place.workers`: how many members there are."""
         ...
 
 

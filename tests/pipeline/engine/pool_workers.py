@@ -23,7 +23,7 @@ class Doubling:
     how: Mapping[int, str] = field(default_factory=dict)
     resources: Resources = field(default_factory=Resources)
 
-    def open(self) -> Service:
+    def open(self, place: Place) -> Service:
         (self.folder / f"opened-{os.getpid()}").touch()
         return Member(self)
 
