@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pipeline.functions import RetryPolicy as RetryPolicy
     from pipeline.functions import Secret as Secret
     from pipeline.functions import function as function
+    from pipeline.functions import report_units as report_units
     from pipeline.records.dataset import DatasetRevisionRef as DatasetRevisionRef
     from pipeline.store import DatasetClient as DatasetClient
     from pipeline.store import Store as Store
@@ -66,7 +67,7 @@ _HOMES = {
         "Evaluation EvaluationClient EvaluationRun EvaluationRunStatus EvaluationScorer EvaluationSuite Scores "
         "read_results result_files score"
     ),
-    "pipeline.functions": "ConcurrencyPolicy RateLimitPolicy RemoteFunction RetryPolicy Secret function",
+    "pipeline.functions": ("ConcurrencyPolicy RateLimitPolicy RemoteFunction RetryPolicy Secret function report_units"),
     "pipeline.records.dataset": "DatasetRevisionRef",
     "pipeline.store": "DatasetClient Store",
     "scorers": "EvaluationScorerResult",

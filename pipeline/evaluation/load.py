@@ -13,12 +13,18 @@ from pipeline.errors import FunctionError
 from pipeline.evaluation.evaluate import Evaluator
 from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer, missing_names
 from pipeline.records.evaluation import EvaluationRecord, ScorerRecord
+from pipeline.records.limits import LimitDesk
 from scorers import SqlExpression, builtin_from_json
 from scorers.base import Scorer
 
 
 def load_evaluator(
-    record: EvaluationRecord, result_schema: str, functions: Mapping[str, FunctionMaterial], *, workers: int
+    record: EvaluationRecord,
+    result_schema: str,
+    functions: Mapping[str, FunctionMaterial],
+    *,
+    workers: int,
+    limits: LimitDesk | None = None,
 ) -> Evaluator:
     """An evaluator of a definition. This is where user code is loaded.
 
@@ -26,12 +32,15 @@ def load_evaluator(
         result_schema: Arrow's IPC form, base64.
         functions: by version id.
         workers: among how many workers the limits of a function are split.
+        limits: hands out what rate limits permit, to all workers; None: each keeps to its share.
 
     Raises:
         FunctionError: a secret is not set on this node; found before the first row.
     """
     _check_secrets(record, functions.values())
-    callers = {version: FunctionCaller(material, share=workers) for version, material in functions.items()}
+    callers = {
+        version: FunctionCaller(material, share=workers, limits=limits) for version, material in functions.items()
+    }
     task = callers.get(record.task_function_version_id or "")
     sql = _sql_evaluator(record.scorers)
     return Evaluator(

@@ -76,7 +76,9 @@ class EvaluationWorker:
             work.memory_limit, place.workers, worker_need(work.record, work.parts_at_once)
         )
         self._reader = RevisionReader(work.inputs, work.revision, table_bytes=self._step_bytes)
-        self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, workers=place.workers)
+        self._evaluator = load_evaluator(
+            work.record, work.result_schema, work.functions, workers=place.workers, limits=place.limits
+        )
 
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:  # noqa: ARG002 - nothing is kept yet
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""

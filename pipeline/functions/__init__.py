@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from pipeline.functions.secret import Secret as Secret
     from pipeline.functions.secret import missing_names as missing_names
     from pipeline.functions.secret import missing_secrets as missing_secrets
+    from pipeline.functions.timings import CallTimings as CallTimings
     from pipeline.functions.trust import TrustPolicy as TrustPolicy
     from pipeline.functions.trust import is_trusted as is_trusted
+    from pipeline.functions.units import report_units as report_units
 
 _HOMES = {
     "attach": "check_columns deploy_for require_scorer require_task",
@@ -43,7 +45,9 @@ _HOMES = {
     "registry": "FunctionMaterial load_function",
     "scorer": "FunctionScorer",
     "secret": "Secret missing_names missing_secrets",
+    "timings": "CallTimings",
     "trust": "TrustPolicy is_trusted",
+    "units": "report_units",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

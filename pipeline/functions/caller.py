@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -11,17 +12,19 @@ import pyarrow as pa
 
 from pipeline.errors import FunctionError
 from pipeline.functions.batch_results import join_arrow, spread
-from pipeline.functions.binding import BoundRows, bind_batches, bind_rows
+from pipeline.functions.binding import BoundRows, Call, bind_batches, bind_rows
 from pipeline.functions.failures import Failed, RowOutcome, describe_error, owner_of
 from pipeline.functions.handle import RemoteFunction
 from pipeline.functions.into_arrow import column_of
-from pipeline.functions.invoke import async_call, sync_call
+from pipeline.functions.invoke import async_call, is_bare, sync_call
 from pipeline.functions.masked import masked, masked_json
 from pipeline.functions.payload import Definition, load_definition
-from pipeline.functions.rate import limiter_of
+from pipeline.functions.rate import RateLimiter, limiter_of
 from pipeline.functions.registry import FunctionMaterial
 from pipeline.functions.run_calls import InLoop, InThreads, InTurn, Runner
 from pipeline.functions.secret import Secret, spellings
+from pipeline.functions.timings import CallMeter, CallTimings
+from pipeline.records.limits import LimitDesk
 from pipeline.records.owners import Owner
 
 ASYNC_IN_FLIGHT = 64  # rows; what endpoints usually take from one client, where nothing is said
@@ -45,20 +48,26 @@ class FunctionCaller:
 
     Args:
         source: what `load_function` gave, whose payload is loaded here; or a handle made in this process.
-        share: how many workers the function's concurrency and rate are split over.
+        share: how many workers the function's concurrency is split over, and its rate where `limits` is not there.
+        limits: the desk that hands out the permits of all workers; None: this process keeps its share by itself.
 
     Raises:
         FunctionBuildError: the payload was pickled by another Python, or cannot be loaded.
         CorruptError: the payload is not the pinned one.
     """
 
-    def __init__(self, source: FunctionMaterial | RemoteFunction, *, share: int = 1) -> None:
+    def __init__(
+        self, source: FunctionMaterial | RemoteFunction, *, share: int = 1, limits: LimitDesk | None = None
+    ) -> None:
         self._definition = _definition(source)
         named = source if isinstance(source, RemoteFunction) else source.record
         self.name: str = named.name
         self._source = source
         self._options = self._definition.options
-        self._runner = _runner(self._definition, share)
+        self._meter = CallMeter()
+        asked = self._options.rate_limit
+        limiter = limiter_of(asked.rule(self.version_id), limits, share) if asked else None
+        self._runner = _runner(self._definition, share, limiter, self._meter)
         self._returned = self._definition.signature.returned
 
     @property
@@ -83,6 +92,11 @@ class FunctionCaller:
     def returns_list(self) -> bool:
         """Whether a row's result is declared as a list."""
         return self._returned.is_list
+
+    @property
+    def timings(self) -> CallTimings:
+        """How often the function was called until now, and where the time went."""
+        return self._meter.timings
 
     def close(self) -> None:
         """Give back threads and the event loop."""
@@ -127,14 +141,21 @@ class FunctionCaller:
                 if self._options.batch:
                     return self._batches(rows)
                 bound = bind_rows(self._definition.signature, rows)
-                return self._collect(bound, self._runner.run(bound.calls, self._failed), rows.num_rows)
+                return self._collect(bound, self._run(bound.calls), rows.num_rows)
         except FunctionError as error:  # a secret or column that is not there, for all rows alike
             failed = Failed(describe_error(error, named=False), Owner.HARNESS)
             return [None] * rows.num_rows, dict.fromkeys(range(rows.num_rows), failed)
 
+    def _run(self, calls: Sequence[Call]) -> list[Any]:
+        began = time.monotonic()
+        results = self._runner.run(calls, self._failed)
+        if is_bare(self._options):
+            self._meter.add(calls=len(calls), called_s=time.monotonic() - began)
+        return results
+
     def _batches(self, rows: pa.Table) -> tuple[list[Any], dict[int, Failed]]:
         bound, sizes = bind_batches(self._definition.signature, rows, self._options.batch)
-        results = self._runner.run(bound.calls, self._failed)
+        results = self._run(bound.calls)
         spread_out = [spread(result, size, self._returned) for result, size in zip(results, sizes, strict=True)]
         flat = [item for batch in spread_out for item in batch]
         return self._collect(bound, flat, rows.num_rows)
@@ -180,16 +201,15 @@ def _definition(source: FunctionMaterial | RemoteFunction) -> Definition:
     return load_definition(source.payload, source.record, source.sha256)
 
 
-def _runner(definition: Definition, share: int) -> Runner:
+def _runner(definition: Definition, share: int, limiter: RateLimiter | None, meter: CallMeter) -> Runner:
     import inspect
 
     options = definition.options
-    limiter = limiter_of(options.rate_limit, share)
     asked = options.concurrency.max_concurrent if options.concurrency else None
     if inspect.iscoroutinefunction(definition.function):
         in_flight = max(1, (asked or ASYNC_IN_FLIGHT) // share)
-        return InLoop(async_call(definition.function, options, limiter), in_flight)
-    call = sync_call(definition.function, options, limiter)
+        return InLoop(async_call(definition.function, options, limiter, meter), in_flight)
+    call = sync_call(definition.function, options, limiter, meter)
     in_flight = max(1, (asked or 1) // share)
     return InThreads(call, in_flight) if in_flight > 1 else InTurn(call)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from pipeline.functions.secret import redact
@@ -41,9 +44,49 @@ def owner_of(error: BaseException) -> Owner:
     if isinstance(error, CallTimeoutError | TimeoutError | ConnectionError):
         return Owner.NETWORK
     names = [cls.__name__ for cls in type(error).__mro__]
-    if any(name.endswith(("Timeout", "TimeoutError")) or "RateLimit" in name for name in names):
+    if any(name.endswith(("Timeout", "TimeoutError")) for name in names):
         return Owner.NETWORK
-    return Owner.NETWORK if _status(error) == TOO_MANY_REQUESTS else Owner.MODEL
+    return Owner.NETWORK if is_refusal(error) else Owner.MODEL
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the endpoint refused the call because there were too many: a class named for it, or status 429."""
+    names = [cls.__name__ for cls in type(error).__mro__]
+    return any("RateLimit" in name for name in names) or _status(error) == TOO_MANY_REQUESTS
+
+
+def retry_after_s(error: BaseException, now: float) -> float | None:
+    """Seconds that the endpoint asked to wait: `Retry-After` of the answer, or an attribute. None: it did not say.
+
+    Args:
+        error: what the call raised.
+        now: seconds since 1970, which a date is counted from.
+    """
+    try:
+        for holder in (error, getattr(error, "response", None)):
+            for found in (getattr(holder, "retry_after", None), _header(getattr(holder, "headers", None))):
+                if found is not None:
+                    return _seconds(found, now)
+    except Exception:  # noqa: BLE001  # whatever stands there, it is not a time
+        return None
+    return None
+
+
+def _header(headers: Any) -> Any:
+    if headers is None:
+        return None
+    return next((value for name, value in headers.items() if str(name).lower() == "retry-after"), None)
+
+
+def _seconds(found: Any, now: float) -> float | None:
+    if isinstance(found, timedelta):
+        return max(0.0, found.total_seconds())
+    text = found.decode() if isinstance(found, bytes) else str(found)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = parsedate_to_datetime(text).timestamp() - now
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _status(error: BaseException) -> Any:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pipeline.records.limits import LimitRule
+
 SECONDS_PER = {"second": 1, "minute": 60, "hour": 3600}
 
 
@@ -70,28 +72,50 @@ class RetryPolicy:
 
 @dataclass(frozen=True)
 class RateLimitPolicy:
-    """At most `rate` calls in a second, minute or hour over the whole run. An int n stands for n a second."""
+    """At most `rate` calls and `units` in a second, minute or hour, over all workers of a cluster.
 
-    rate: float
+    An int n stands for n calls a second.
+    """
+
+    rate: float | None = None
+    """Calls; None: as many as the units allow."""
     per: str = "second"
     key: str | None = None
-    """Functions of one key share one limit; default: the function's own."""
+    """Functions of one key share one limit, those of other runs on the cluster too; default: the function's own."""
+    units: float | None = None
+    """What is counted beside calls, such as tokens; None: nothing."""
+    units_per_call: float | None = None
+    """Units that a call is thought to take, until the function says it with `pipeline.report_units`."""
 
     def __post_init__(self) -> None:
-        _number("rate", self.rate, least=0.0)
-        if self.rate == 0:
-            raise ValueError("rate must be above 0")
+        for field in ("rate", "units", "units_per_call"):
+            if (value := getattr(self, field)) is not None:
+                _number(field, value, least=0.0)
+                if value == 0:
+                    raise ValueError(f"{field} must be above 0")
+        if self.rate is None and self.units is None:
+            raise ValueError("a rate limit needs a rate (calls), or units, or both")
+        if (self.units is None) != (self.units_per_call is None):
+            raise ValueError("units and units_per_call go together: how many in all, and what a call usually takes")
         if self.per not in SECONDS_PER:
             raise ValueError(f"per must be one of {', '.join(SECONDS_PER)}, found {self.per!r}")
+        if self.key is not None and not isinstance(self.key, str):
+            raise TypeError(f"key must be text, found {self.key!r}")
 
-    @property
-    def per_second(self) -> float:
-        """The rate in calls a second."""
-        return self.rate / SECONDS_PER[self.per]
+    def rule(self, own_key: str) -> LimitRule:
+        """The limit by the second; `own_key` names the function, where the policy has no key."""
+        seconds = SECONDS_PER[self.per]
+        return LimitRule(
+            key=f"function {own_key}" if self.key is None else f"key {self.key}",
+            calls_per_s=None if self.rate is None else self.rate / seconds,
+            units_per_s=None if self.units is None else self.units / seconds,
+            units_per_call=self.units_per_call or 0.0,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The policy as JSON."""
-        return {"rate": self.rate, "per": self.per, "key": self.key}
+        units = {} if self.units is None else {"units": self.units, "units_per_call": self.units_per_call}
+        return {"rate": self.rate, "per": self.per, "key": self.key, **units}
 
 
 @dataclass(frozen=True)

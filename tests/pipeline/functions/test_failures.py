@@ -14,9 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipeline.functions import FunctionCaller, RateLimitPolicy, RetryPolicy, Secret, function
+from pipeline.functions import FunctionCaller, RetryPolicy, Secret, function
 from pipeline.functions.failures import ERROR_CHARS
-from pipeline.functions.rate import RateLimiter
 
 
 class TwoArgumentError(Exception):
@@ -303,31 +302,3 @@ def test_async_functions_can_be_called_where_a_loop_is_running_as_in_a_notebook(
             caller.close()
 
     assert asyncio.run(notebook()) == [1]
-
-
-def test_calls_are_spaced_by_the_rate() -> None:
-    now = 100.0
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        nonlocal now
-        slept.append(seconds)
-        now += seconds
-
-    limiter = RateLimiter(4, clock=lambda: now, sleep=sleep)
-    for _ in range(3):
-        limiter.wait()
-    assert slept == [0.25, 0.25]
-    now += 10
-    limiter.wait()
-    assert slept == [0.25, 0.25]
-
-
-def test_a_rate_is_split_over_the_workers() -> None:
-    def f(x: int) -> int:
-        return x
-
-    caller = FunctionCaller(function(rate_limit=RateLimitPolicy(40))(f), share=2)
-    started = time.monotonic()
-    caller.call(rows(1, 2, 3))
-    assert time.monotonic() - started >= 0.1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from pipeline.functions import ConcurrencyPolicy, FunctionOptions, RateLimitPolicy, RetryPolicy, Secret, function
+from pipeline.records.limits import LimitRule
 
 
 @pytest.mark.parametrize(
@@ -112,6 +114,11 @@ def test_the_two_ways_to_make_a_retry_policy() -> None:
         (lambda: RetryPolicy(retry_on=("ValueError",)), TypeError),  # type: ignore[arg-type]
         (lambda: RateLimitPolicy(1, per="day"), ValueError),
         (lambda: RateLimitPolicy(float("nan")), ValueError),
+        (RateLimitPolicy, ValueError),
+        (lambda: RateLimitPolicy(1, units=5), ValueError),
+        (lambda: RateLimitPolicy(1, units_per_call=5), ValueError),
+        (lambda: RateLimitPolicy(1, units=0, units_per_call=5), ValueError),
+        (lambda: RateLimitPolicy(1, key=7), TypeError),  # type: ignore[arg-type]
         (lambda: ConcurrencyPolicy(True), TypeError),
     ],
 )
@@ -125,4 +132,19 @@ def test_a_single_exception_class_may_stand_for_a_tuple() -> None:
 
 
 def test_a_rate_is_counted_by_the_second() -> None:
-    assert RateLimitPolicy(120, per="minute").per_second == 2
+    policy = RateLimitPolicy(120, per="minute", units=6000, units_per_call=80, key="api")
+    assert policy.rule("f1") == LimitRule("key api", calls_per_s=2, units_per_s=100, units_per_call=80)
+    assert RateLimitPolicy(5).rule("f1") == LimitRule("function f1", calls_per_s=5)
+    assert RateLimitPolicy(units=5, units_per_call=1).rule("f1").calls_per_s is None
+
+
+def test_a_rate_limit_is_written_and_read() -> None:
+    policy = RateLimitPolicy(per="hour", units=5, units_per_call=1, key="k")
+    options = FunctionOptions.of(rate_limit=policy)
+    assert FunctionOptions.from_json(json.loads(json.dumps(options.to_json()))).rate_limit == policy
+
+
+def test_a_rate_limit_that_was_written_without_units_is_read() -> None:
+    written = {"rate_limit": {"rate": 500, "per": "minute", "key": None}}
+    assert FunctionOptions.from_json(written) == FunctionOptions(rate_limit=RateLimitPolicy(500, per="minute"))
+    assert FunctionOptions.from_json(written).to_json() == written
