@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import scorers as scorers
+    from pipeline.engine.ray_data import from_ray_dataset as from_ray_dataset
     from pipeline.errors import AssayError as AssayError
     from pipeline.errors import CorruptError as CorruptError
     from pipeline.errors import DatasetError as DatasetError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pipeline.evaluation import EvaluationScorer as EvaluationScorer
     from pipeline.evaluation import EvaluationSuite as EvaluationSuite
     from pipeline.evaluation import Scores as Scores
+    from pipeline.evaluation import iter_results as iter_results
     from pipeline.evaluation import read_results as read_results
     from pipeline.evaluation import result_files as result_files
     from pipeline.evaluation import score as score
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "pipeline.engine.ray_data": "from_ray_dataset",
     "pipeline.errors": (
         "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
         "EvaluationRunFailedError ExistsError FailingRunError FunctionBuildError FunctionError "
@@ -65,7 +68,7 @@ _HOMES = {
     ),
     "pipeline.evaluation": (
         "Evaluation EvaluationClient EvaluationRun EvaluationRunStatus EvaluationScorer EvaluationSuite Scores "
-        "read_results result_files score"
+        "iter_results read_results result_files score"
     ),
     "pipeline.functions": ("ConcurrencyPolicy RateLimitPolicy RemoteFunction RetryPolicy Secret function report_units"),
     "pipeline.records.dataset": "DatasetRevisionRef",

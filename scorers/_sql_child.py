@@ -102,21 +102,23 @@ class _Session:
         self._admitted: dict[tuple[str, tuple[str, ...]], Admitted] = {}
 
     def answer(self, header: Header, payload: pa.Buffer) -> tuple[Header, pa.Buffer | bytes]:
-        """Carry out one request: `{"op": "check", "expression"}` and a schema, or `{"op": "evaluate", "expressions"}`
-        and a table."""
+        """Carry out one request: `{"op": "check", "expression"}` and a schema (with
+        `"is_condition"` the expression yields true or false and no number), or
+        `{"op": "evaluate", "expressions"}` and a table."""
         names: list[str] = []
         try:
             if header["op"] == "check":
                 schema = pa.ipc.read_schema(payload)
                 names = schema.names
-                return {"columns": self._check(header["expression"], schema)}, b""
+                admitted = self._check(header["expression"], schema, header.get("is_condition", False))
+                return {"columns": admitted.columns, "tree": admitted.tree}, b""
             rows = unpack(payload)
             names = rows.column_names
             return {}, pack(self._evaluate(header["expressions"], rows))
         except Exception as error:  # noqa: BLE001 (the border of the process)
             return {"error": _message(error, names), "refused": isinstance(error, ValueError)}, b""
 
-    def _check(self, expression: str, schema: pa.Schema) -> tuple[str, ...]:
+    def _check(self, expression: str, schema: pa.Schema, is_condition: bool) -> Admitted:
         names = schema.names
         admitted = self._admit(expression, names)
         # Only what the expression reads: a column of a type that DuckDB does not know is no concern of the others.
@@ -127,14 +129,13 @@ class _Session:
             kinds = ", ".join(f"{name!r} ({schema.field(name).type})" for name in admitted.columns)
             raise ValueError(f"SQL cannot hold the type of a column that it reads, {kinds}; convert it") from error
         ((_, found, *_),) = self._connection.execute(f"DESCRIBE SELECT {admitted.sql} AS v FROM {TABLE}").fetchall()
-        if found.split("(")[0] not in NUMERIC_TYPES or found.endswith("]"):
-            raise ValueError(f"yields {found}, a number is needed: {_as_number(found)}")
+        _check_type(found, is_condition)
         # On no rows it fails only where it would on each, such as a pattern that does not compile.
         self._connection.sql(f"SELECT {admitted.sql} AS v FROM {TABLE}").to_arrow_table()
         # On a row of nulls, guarded, only what needs too much time or memory without any data can fail.
         self._register(pa.table([pa.nulls(1, kind) for kind in read.types], schema=read))
         self._connection.sql(f"SELECT {_guarded(admitted)} AS s FROM {TABLE}").to_arrow_table()
-        return admitted.columns
+        return admitted
 
     def _evaluate(self, expressions: list[str], rows: pa.Table) -> pa.Table:
         admitted = [self._admit(expression, rows.column_names) for expression in expressions]
@@ -158,6 +159,14 @@ class _Session:
 def _guarded(admitted: Admitted) -> str:
     # A failing row is a null struct, a NULL a struct with a null in it: one pass tells them apart.
     return f"TRY({{'v': CAST({admitted.sql} AS DOUBLE)}})"
+
+
+def _check_type(found: str, is_condition: bool) -> None:
+    if is_condition:
+        if found != "BOOLEAN":
+            raise ValueError(f"yields {found}, a condition (BOOLEAN) is needed: compare it, such as … = 1 or … IS NULL")
+    elif found.split("(")[0] not in NUMERIC_TYPES or found.endswith("]"):
+        raise ValueError(f"yields {found}, a number is needed: {_as_number(found)}")
 
 
 def _as_number(found: str) -> str:

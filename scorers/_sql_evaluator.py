@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,17 +39,23 @@ class SqlEvaluator:
     Args:
         expressions: names must differ.
         deadline_s: CPU seconds for one request (up to 64 MiB of rows), and for a single row once a request was lost.
+        are_conditions: they yield true (1.0) or false (0.0), and no number.
     """
 
-    def __init__(self, expressions: Sequence[SqlExpression], *, deadline_s: float = 60.0) -> None:
+    def __init__(
+        self, expressions: Sequence[SqlExpression], *, deadline_s: float = 60.0, are_conditions: bool = False
+    ) -> None:
         names = [expression.name for expression in expressions]
         if len(set(names)) != len(names):
             raise ValueError(f"SQL scorers need different names; found {', '.join(names)}")
         self._expressions = {expression.name: expression.expression for expression in expressions}
         self._deadline_s = deadline_s
+        self._are_conditions = are_conditions
         self._lock = threading.Lock()
         self._process: SqlProcess | None = None
         self._checked: tuple[pa.Schema, dict[str, tuple[str, ...]]] | None = None
+        self.trees: dict[str, dict[str, Any]] = {}
+        """By name, after a check: the syntax tree that passed; column `i` of the schema is `column_name(i)` in it."""
 
     def check(self, schema: pa.Schema) -> dict[str, tuple[str, ...]]:
         """Check each expression against the columns there are.
@@ -102,7 +108,7 @@ class SqlEvaluator:
         return self._checked[1]
 
     def _check_one(self, name: str, schema: pa.Schema) -> tuple[str, ...]:
-        request = {"op": "check", "expression": self._expressions[name]}
+        request = {"op": "check", "expression": self._expressions[name], "is_condition": self._are_conditions}
         try:
             answer, _ = self._ask(request, schema.remove_metadata().serialize(), cpu_s=self._deadline_s)
         except LostError:
@@ -114,6 +120,7 @@ class SqlEvaluator:
             if not answer["refused"]:
                 self._drop()  # some errors of DuckDB's leave a database that is of no more use
             raise ValueError(f"SQL scorer {name!r}: {answer['error']}")
+        self.trees[name] = answer["tree"]
         return tuple(answer["columns"])
 
     def _evaluate_piece(self, rows: pa.Table) -> dict[str, Evaluated]:

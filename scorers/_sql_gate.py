@@ -76,6 +76,8 @@ class Admitted(NamedTuple):
     """The expression, written anew; its columns are called `column_name(i)`."""
     columns: tuple[str, ...]
     """The columns that it reads, in order of first use."""
+    tree: dict[str, Any]
+    """What passed, as DuckDB serialises it, with the same names of columns."""
 
 
 def column_name(position: int) -> str:
@@ -102,7 +104,7 @@ def admit(connection: Connection, expression: str, columns: Sequence[str]) -> Ad
     select, from_ = "SELECT ", f" FROM {TABLE}"
     if not (text.startswith(select) and text.endswith(from_)):
         raise ValueError("the expression cannot be written anew; simplify it")
-    return Admitted(text[len(select) : -len(from_)], tuple(walk.read))
+    return Admitted(text[len(select) : -len(from_)], tuple(walk.read), item)
 
 
 def _call(connection: Connection, function: str, text: str) -> str:

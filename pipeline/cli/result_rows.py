@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -13,14 +13,12 @@ from pipeline.errors import InputError
 from pipeline.evaluation.scores import failed_rows
 from pipeline.records import columns
 from pipeline.records.names import nearest
-from scorers import SqlExpression
 
 if TYPE_CHECKING:
     from pipeline.evaluation.results import ResultFolder
-    from scorers._sql import SqlEvaluator
+    from pipeline.evaluation.where import ReadTally
 
-_WHERE = "where"
-_AS_SCORER = f"SQL scorer {_WHERE!r}"
+_WHERE = "where: "
 
 
 class RowFilter(NamedTuple):
@@ -31,32 +29,51 @@ class RowFilter(NamedTuple):
     """Alone, it keeps the columns of one scorer; with `failed`, the rows on which it failed."""
     below: float | None = None
     where: str | None = None
-    """A SQL expression over all columns of a row, checked like a SQL scorer: it reaches no file."""
+    """A boolean SQL expression over all columns of a row, checked like a SQL scorer: it reaches no file."""
+    columns: tuple[str, ...] = ()
+    """Only these columns, in this order; none: all, or those for eyes."""
 
 
-def result_rows(folder: ResultFolder, wanted: RowFilter, *, for_eyes: bool) -> Iterator[pa.Table]:
-    """The tables of a result, filtered.
+def result_rows(folder: ResultFolder, wanted: RowFilter, tally: ReadTally, *, for_eyes: bool) -> Iterator[pa.Table]:
+    """The tables of a result, filtered. Only the columns that are shown or asked about are read.
 
     Args:
         folder: a result that is committed.
         wanted: which rows.
+        tally: takes down what is read.
         for_eyes: leave out what is for programs: metadata, columns of the runtime, errors of scorers unless asked for.
             Of failed rows, who is to blame is shown: of the output as `owner`, of scores as `failed_scorers`.
 
     Raises:
         DatasetError: no result yet.
-        InputError: no such scorer, a floor without a scorer, or an expression that is not allowed.
+        InputError: no such scorer or column, a floor without a scorer, or an expression that is not allowed.
     """
     names = scorer_names(folder)
     if wanted.below is not None and wanted.scorer is None:
         raise InputError("--below needs --scorer: the scorer whose scores are compared")
     if wanted.scorer is not None and wanted.scorer not in names:
         raise InputError(f"the result has no scorer {wanted.scorer!r}{nearest(wanted.scorer, names)}")
-    with ExitStack() as stack, _told_as_where():
-        evaluator = stack.enter_context(_evaluator(wanted.where)) if wanted.where is not None else None
-        for table in folder.tables():
-            kept = _filtered(table, wanted, evaluator)
+    with _told_as_option():
+        read = folder.read(_columns_to_read(folder, wanted, names, for_eyes=for_eyes), wanted.where)
+    for table in read.tables(tally):
+        kept = _filtered(table, wanted)
+        if wanted.columns:
+            yield kept.select(list(wanted.columns))
+        else:
             yield _for_eyes(kept, wanted, names) if for_eyes else kept
+
+
+def _columns_to_read(
+    folder: ResultFolder, wanted: RowFilter, names: Sequence[str], *, for_eyes: bool
+) -> list[str] | None:
+    asked = [columns.ROW_ID, columns.OUTPUT_ERROR, columns.SCORER_OWNER]
+    if wanted.columns:
+        value = [f"{wanted.scorer}_value"] if wanted.below is not None else []
+        return list(dict.fromkeys([*wanted.columns, *value, *(asked if wanted.failed else [])]))
+    if not for_eyes:
+        return None
+    hidden = _hidden(wanted, names).difference(asked)
+    return [name for name in folder.schema().names if name not in hidden]
 
 
 def scorer_names(folder: ResultFolder) -> list[str]:
@@ -65,7 +82,7 @@ def scorer_names(folder: ResultFolder) -> list[str]:
     return [scorer["name"] for scorer in scorers]
 
 
-def _filtered(table: pa.Table, wanted: RowFilter, evaluator: SqlEvaluator | None) -> pa.Table:
+def _filtered(table: pa.Table, wanted: RowFilter) -> pa.Table:
     if wanted.failed and wanted.scorer is not None:
         owners = pc.map_lookup(table[columns.SCORER_OWNER], pa.scalar(wanted.scorer), "first")
         table = table.filter(pc.is_valid(owners))
@@ -75,33 +92,17 @@ def _filtered(table: pa.Table, wanted: RowFilter, evaluator: SqlEvaluator | None
         table = table.filter(
             pc.less(table[f"{wanted.scorer}_value"], wanted.below)
         )  # null is not below: it is no score
-    if evaluator is not None:
-        table = table.filter(pc.equal(_evaluated(table, evaluator), 1.0))
     return table
 
 
-def _evaluator(where: str) -> SqlEvaluator:
-    from scorers._sql import SqlEvaluator
-
-    return SqlEvaluator([SqlExpression(_WHERE, f"CASE WHEN ({where}) THEN 1 ELSE 0 END")])
-
-
-def _evaluated(table: pa.Table, evaluator: SqlEvaluator) -> pa.Array:
-    """1.0 where the expression is true."""
-    values, _ = evaluator.evaluate(table)
-    return values[_WHERE]
-
-
 @contextmanager
-def _told_as_where() -> Iterator[None]:
-    """What a SQL scorer says of its expression, said of `--where`."""
+def _told_as_option() -> Iterator[None]:
+    """What is said of a condition, said of `--where`."""
     try:
         yield
-    except ValueError as error:
+    except InputError as error:
         message = str(error)
-        if not message.startswith(_AS_SCORER):
-            raise
-        raise InputError(message.replace(_AS_SCORER, "--where", 1)) from None
+        raise InputError(f"--{message}" if message.startswith(_WHERE) else message) from None
 
 
 def _for_eyes(table: pa.Table, wanted: RowFilter, names: Sequence[str]) -> pa.Table:

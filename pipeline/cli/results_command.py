@@ -26,6 +26,10 @@ def results(
         str | None,
         typer.Option("--where", metavar="SQL", help="Only rows of which this is true: \"__assay_owner = 'model'\"."),
     ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", "-c", metavar="C", help="Only this column, in this order; repeatable."),
+    ] = None,
     limit: options.LimitOption = None,
     files: Annotated[
         bool, typer.Option("--files", help="Print the paths of the result's files, nothing else.")
@@ -34,12 +38,14 @@ def results(
     output: options.OutputOption = None,
     store: options.StoreOption = None,
     as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> int:
     """Print the rows of a result, or the paths of its files. --json: the summary, as at the end of a run."""
     from pipeline.cli.exit_codes import ExitCode, tell
     from pipeline.cli.result_rows import RowFilter, result_rows
     from pipeline.cli.row_output import N_IN_TABLE, print_rows
     from pipeline.cli.screen import print_json
+    from pipeline.evaluation.where import ReadTally
     from pipeline.store import open_store
 
     opened = open_store(store)
@@ -51,8 +57,13 @@ def results(
     if as_json:
         print_json(_summary_json(opened, run, folder))
         return ExitCode.DONE
-    rows = result_rows(folder, RowFilter(failed, scorer, below, where), for_eyes=form == "table")
-    shown = print_rows(rows, form, output, limit)
+    tally = ReadTally()
+    wanted = RowFilter(failed, scorer, below, where, tuple(column or ()))
+    shown = print_rows(result_rows(folder, wanted, tally, for_eyes=form == "table"), form, output, limit)
+    if where is not None and not quiet:
+        tell(str(tally))
+    if tally.failed_rows:
+        tell(f"--where failed on {tally.failed_rows} rows, which are left out")
     if form == "table" and limit is None and shown == N_IN_TABLE:
         tell(f"the first {N_IN_TABLE} rows; --limit N shows more, --format csv|jsonl|parquet all of them")
     return ExitCode.DONE

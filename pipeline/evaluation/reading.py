@@ -16,24 +16,34 @@ from pipeline.evaluation.scores import Scores
 from pipeline.store import Store, open_store
 
 
-def read_results(run: Any, *, store: Any = None) -> Scores:
-    """The rows of a result in the order of the dataset, and its summary.
+def read_results(
+    run: Any, *, columns: Sequence[str] | None = None, where: str | None = None, store: Any = None
+) -> Scores:
+    """The rows of a result in the order of the dataset, and its summary. Rows are read when they are first asked for.
 
     Args:
         run: an EvaluationRun, a run id, or the folder that `assay score --to` wrote.
+        columns: only these, in this order; None: all.
+        where: only rows on which this is true: a boolean SQL expression over all columns of the result, of what a SQL
+            scorer may use (`scorers/SQL.md`). A row on which it is null or fails is left out. Files in folders that
+            cannot hold such a row are not read. The summary stays that of all rows.
         store: where a run id is looked up; None: ASSAY_STORE, else `.assay`.
 
     Raises:
         EvaluationNotFoundError: no such run.
         DatasetError: no result yet, or none at all.
-        CorruptError: a file is not the one that was committed.
+        InputError: no such column, or a condition that is not allowed.
+        CorruptError: when rows are read: a file is not the one that was committed.
     """
     folder = find_result(run, store)
     outcome = folder.outcome()
     if outcome is None:
         folder.manifest()
         raise DatasetError(f"{folder.where} is committed but not concluded: run the same command again", 404)
-    return Scores(pa.concat_tables(folder.tables()), outcome.summary)
+    read = folder.read(columns, where)
+    if read.where is not None:
+        read.where.close()  # nobody knows when the rows will be asked for
+    return Scores(read, outcome.summary)
 
 
 def result_files(run: Any, *, store: Any = None) -> list[str]:
@@ -41,13 +51,11 @@ def result_files(run: Any, *, store: Any = None) -> list[str]:
     return find_result(run, store).files()
 
 
-def iter_results(run: Any, *, columns: Sequence[str] | None = None, store: Any = None) -> Iterator[pa.Table]:
-    """The rows of a result, a part at a time, in the order of the dataset. Arguments as `read_results`.
-
-    Args:
-        columns: only these; None: all.
-    """
-    return find_result(run, store).tables(columns)
+def iter_results(
+    run: Any, *, columns: Sequence[str] | None = None, where: str | None = None, store: Any = None
+) -> Iterator[pa.Table]:
+    """The rows of a result, a part at a time, in the order of the dataset. Arguments and errors as `read_results`."""
+    return find_result(run, store).tables(columns, where)
 
 
 def find_result(run: Any, store: Any = None) -> ResultFolder:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pipeline.errors import DatasetError, MissingError
-from pipeline.records import columns
+from pipeline.errors import DatasetError, InputError, MissingError
+from pipeline.evaluation.result_read import ResultRead
+from pipeline.evaluation.where import Where
 from pipeline.records.dataset import PartFile, Revision
 from pipeline.records.evaluation import Outcome
+from pipeline.records.names import nearest
 from pipeline.records.plan import Manifest, Plan
-from pipeline.store import RevisionReader, Store, in_row_order, read_manifest
+from pipeline.store import Store, read_manifest
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class ResultFolder:
         """The files of the result, in part order: paths where the store is local, else URLs."""
         return [f"{self.where}/{file.path}" for receipt in self.manifest().receipts for file in receipt.files]
 
+    def schema(self) -> pa.Schema:
+        """The columns of the result's files. Raises DatasetError as `plan`."""
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.plan().pins["written_schema"])))
+
     def revision(self, manifest: Manifest, dataset: str) -> Revision:
         """The result as a revision of a dataset."""
         files = [file for receipt in manifest.receipts for file in receipt.files]
@@ -79,15 +86,36 @@ class ResultFolder:
             source={"kind": "run", "from": self.prefix or self.where},
         )
 
-    def tables(self, wanted: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """The rows of one part after the other, in the order of the dataset; every file is checked against its digest.
+    def read(self, wanted: Sequence[str] | None = None, where: str | None = None) -> ResultRead:
+        """Rows to read: nothing is read yet but the index and the plan.
 
         Args:
-            wanted: only these columns; None: all.
+            wanted: only these columns, in this order; None: all.
+            where: only rows on which this SQL expression is true; see `Where.checked`.
+
+        Raises:
+            DatasetError: no result yet.
+            InputError: no such column, or a condition that is not allowed.
         """
-        manifest = self.manifest()
-        read = None if wanted is None else list(dict.fromkeys([*wanted, columns.ROW_ID]))
-        reader = RevisionReader(self.store, self.revision(manifest, "result"), read)
-        for receipt in manifest.receipts:
-            rows = in_row_order(reader.read(receipt.first_row, receipt.rows))
-            yield rows if wanted is None else rows.select(list(wanted))
+        manifest, plan = self.manifest(), self.plan()
+        revision = self.revision(manifest, "result")
+        schema = revision.to_arrow_schema()
+        for name in wanted or ():
+            if name not in schema.names:
+                raise InputError(f"the result has no column {name!r}{nearest(name, schema.names)}")
+        return ResultRead(
+            self.store,
+            revision,
+            tuple(len(receipt.files) for receipt in manifest.receipts),
+            tuple(plan.pins.get("partition_by") or ()),
+            None if wanted is None else tuple(wanted),
+            None if where is None else Where.checked(where, schema),
+        )
+
+    def tables(self, wanted: Sequence[str] | None = None, where: str | None = None) -> Iterator[pa.Table]:
+        """The rows of one part after the other, in the order of the dataset. Arguments as `read`.
+
+        Every file that is read is checked against its digest. One whose folder says that the condition is true on none
+        of its rows is not read.
+        """
+        return self.read(wanted, where).tables()

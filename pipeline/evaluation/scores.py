@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +14,29 @@ from pipeline.records.summary import ScorerSummary, Summary
 if TYPE_CHECKING:
     import polars as pl
 
+    from pipeline.evaluation.result_read import ResultRead
+
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-@dataclass(frozen=True)
 class Scores:
-    """The rows of a result, in the order of the dataset, and what they amount to."""
+    """The rows of a result, in the order of the dataset, and what they amount to.
 
-    table: pa.Table
+    Rows of a run or a folder are read, and checked against their digests, when they are first asked for, once.
+    """
+
     summary: Summary
+    """Of all rows of the result, whatever was selected of them."""
+
+    def __init__(self, rows: pa.Table | ResultRead, summary: Summary) -> None:
+        """Take rows in hand, or such that are still to be read."""
+        self._rows = rows
+        self.summary = summary
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The rows."""
+        return self._rows if isinstance(self._rows, pa.Table) else pa.concat_tables(self._rows.tables())
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -58,6 +71,26 @@ class Scores:
         import duckdb
 
         return duckdb.connect().from_arrow(self.table)
+
+    def to_ray_dataset(self, *, ray_address: str | None = None) -> Any:
+        """As a `ray.data.Dataset`.
+
+        Of a run or folder, nothing is read here: each part is a read task, which checks the digests of its files and
+        selects its rows where it runs. Rows of a part are in the order of the dataset, parts come as they get ready;
+        for one order over all, set `dataset.context.execution_options.preserve_order`, or sort by `__assay_row_id`.
+
+        Args:
+            ray_address: of a cluster; None: the Ray that this process uses, else RAY_ADDRESS, else a local one.
+
+        Raises:
+            EngineError: no cluster, or its nodes cannot see the store.
+        """
+        from pipeline.engine.ray_data import table_to_ray_dataset, tasks_to_ray_dataset
+
+        rows = self._rows
+        if isinstance(rows, pa.Table):
+            return table_to_ray_dataset(rows, ray_address=ray_address)
+        return tasks_to_ray_dataset(rows.tasks(), rows.schema, store=rows.store, ray_address=ray_address)
 
 
 def failed_rows(table: pa.Table) -> pa.ChunkedArray:

@@ -18,8 +18,8 @@ FOLDERS = {path.parent.name for path in SOURCES} | {"tests", "configs", "noteboo
 DOCUMENTED = {
     "ConcurrencyPolicy", "DatasetClient", "DatasetRevisionRef", "Evaluation", "EvaluationClient", "EvaluationRun",
     "EvaluationRunStatus", "EvaluationScorer", "EvaluationScorerResult", "EvaluationSuite", "RateLimitPolicy",
-    "RemoteFunction", "RetryPolicy", "Scores", "Secret", "Store", "function", "read_results", "report_units",
-    "result_files", "score", "scorers",
+    "RemoteFunction", "RetryPolicy", "Scores", "Secret", "Store", "from_ray_dataset", "function",
+    "iter_results", "read_results", "report_units", "result_files", "score", "scorers",
 }  # fmt: skip
 
 
