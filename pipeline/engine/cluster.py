@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,10 +9,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from pipeline.engine.capacity import Node
+from pipeline.engine.gcs import GONE_S, GcsWatch, check_membership, probe
 from pipeline.engine.local_ray import LocalRay, quiet_import, quiet_init
 from pipeline.errors import EngineError
 
-PROBE_TIMEOUT_S = 5.0  # a dead address costs Ray itself more than two minutes of retries
 LOCAL = "local Ray"
 _CLIENT = "ray://"
 
@@ -26,6 +25,8 @@ class Cluster(NamedTuple):
     is_own: bool
     """Started by us: its workers share this machine, this interpreter and this path."""
     nodes: tuple[Node, ...]
+    gcs: GcsWatch | None
+    """None where it cannot be seen from here: behind `ray://`."""
 
 
 class _Held:
@@ -54,7 +55,7 @@ def connected(address: str | None) -> Iterator[Cluster]:
         _Held.n_runs += 1
     try:
         is_own = _Held.local is not None
-        yield Cluster(LOCAL if is_own else address or "the Ray of this process", is_own, living_nodes())
+        yield Cluster(LOCAL if is_own else address or "the Ray of this process", is_own, living_nodes(), _watch_gcs())
     finally:
         with _Held.lock:
             _Held.n_runs -= 1
@@ -124,8 +125,11 @@ def _leave() -> None:
 
 
 def _join(address: str) -> None:
-    target = address if address.startswith(_CLIENT) else _resolve(address)
-    _probe(target.removeprefix(_CLIENT), address)
+    is_client = address.startswith(_CLIENT)
+    target = address if is_client else _resolve(address)
+    probe(target.removeprefix(_CLIENT), address)
+    if not is_client:
+        check_membership(target, address)
     try:
         with ThreadPoolExecutor(1) as other_thread:  # in the main thread Ray would replace the SIGTERM handler
             other_thread.submit(quiet_init, address=target).result()
@@ -149,15 +153,11 @@ def _resolve(address: str) -> str:
     return found
 
 
-def _probe(target: str, address: str) -> None:
-    host, _, port = target.rpartition(":")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PROBE_TIMEOUT_S).close()
-    except (OSError, ValueError) as error:
-        raise EngineError(
-            f"no Ray answers at {address} ({target}: {error}): check the address and that the cluster runs, or leave "
-            "out --ray-address and RAY_ADDRESS to use this machine"
-        ) from None
+def _watch_gcs() -> GcsWatch | None:
+    import ray
+
+    is_client: bool = ray.util.client.ray.is_connected()  # type: ignore[no-untyped-call]
+    return None if is_client else GcsWatch(ray.get_runtime_context().gcs_address, GONE_S)
 
 
 def _check_same_cluster(address: str) -> None:

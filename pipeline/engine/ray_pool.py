@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from pipeline.engine.capacity import capacity
 from pipeline.engine.cluster import living_nodes
 from pipeline.engine.events import Started, Stopping, Waiting
+from pipeline.engine.gcs import GcsWatch
 from pipeline.engine.ledger import Ledger
 from pipeline.engine.outcome import Outcome
 from pipeline.engine.pulse import PULSE_S, clear_pulses, read_pulses
@@ -38,8 +39,11 @@ PATIENCE = Patience()
 class RayPool:
     """Carries out one ledger. Used once, from one thread."""
 
-    def __init__(self, crew: Crew, *, resources: Resources, stop: StopSignal, patience: Patience) -> None:
+    def __init__(
+        self, crew: Crew, *, resources: Resources, stop: StopSignal, patience: Patience, gcs: GcsWatch | None = None
+    ) -> None:
         """Ask for the actors; `run` waits for them. `resources` is what one of them needs, for the watchdog."""
+        self._gcs = gcs
         self._stop = stop
         self._resources = resources
         self._patience = patience
@@ -67,6 +71,8 @@ class RayPool:
             if not has_started and any(seat.is_live for seat in self._seats):
                 has_started = True
                 ledger.tell(started)
+            if self._gcs is not None:
+                self._gcs.check()
             self._watch_parts()
             self._watch_workers(ledger)
         if not ledger.is_done:
@@ -76,6 +82,8 @@ class RayPool:
         """End all workers; if `is_orderly`, after they closed."""
         import ray
 
+        if self._gcs is not None and self._gcs.is_gone:
+            return  # each call would wait for it; the workers end with their nodes
         if is_orderly:
             closing = [seat.actor.close.remote() for seat in self._seats if seat.is_live]
             if closing:
