@@ -17,7 +17,7 @@ from pipeline.functions.rate import RateLimiter
 from pipeline.functions.timings import CallMeter
 from pipeline.functions.units import UnitReport
 
-REFUSED = RetryPolicy(max_retries=8)  # where only a rate limit is asked for: 4 minutes of waits, if none is asked for
+REFUSED = RetryPolicy(max_retries=8)  # where only a rate limit is asked for: 3 minutes of waits, if none is asked for
 LONGEST_PAUSE_S = 600.0  # an endpoint that asks for more is out of quota: the row fails, the run goes on
 SPREAD = 0.25  # of what an endpoint asked to wait is added at most, so that not all callers return at once
 
