@@ -43,10 +43,8 @@ class S3Server(NamedTuple):
 @pytest.fixture(scope="session")
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """moto's S3 server: its errors are AWS's."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with running(command, port, tmp_path_factory.mktemp("moto")):
-        yield with_bucket(S3Server(f"http://127.0.0.1:{port}", "assay"))
+    with serving_moto(tmp_path_factory.mktemp("moto")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +56,20 @@ def moto_url(moto: S3Server) -> str:
 @pytest.fixture(scope="session")
 def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """SeaweedFS: a second, independent S3."""
-    folder = tmp_path_factory.mktemp("seaweed")
+    with serving_seaweed(tmp_path_factory.mktemp("seaweed")) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def serving_moto(folder: Path) -> Iterator[S3Server]:
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with running(command, port, folder):
+        yield with_bucket(S3Server(f"http://127.0.0.1:{port}", "assay"))
+
+
+@contextlib.contextmanager
+def serving_seaweed(folder: Path) -> Iterator[S3Server]:
     identity = {
         "name": "test",
         "credentials": [{"accessKey": "test", "secretKey": "testtest"}],
@@ -66,12 +77,12 @@ def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     }
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     ports = {name: free_port() for name in ("master", "volume", "filer", "s3")}
-    # Each port has a gRPC twin 10,000 above it, which must be a port too.
+    # Each port has a gRPC twin 10,000 above it, which must be a port too. Catalogs have fixed ports: none of them.
     command = [
         program("weed"), "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1",
         f"-master.port={ports['master']}", f"-volume.port={ports['volume']}", "-filer", f"-filer.port={ports['filer']}",
         "-s3", f"-s3.port={ports['s3']}", f"-s3.config={folder / 's3.json'}", "-master.telemetry=false",
-        "-master.volumeSizeLimitMB=64", "-volume.max=20",
+        "-master.volumeSizeLimitMB=64", "-volume.max=20", "-s3.port.iceberg=0", "-s3.port.lance=0",
     ]  # fmt: skip
     with running(command, ports["s3"], folder):
         yield with_bucket(S3Server(f"http://127.0.0.1:{ports['s3']}", "assay"))

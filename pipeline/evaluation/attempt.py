@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -45,7 +46,6 @@ class Attempt:
         while not self._catalog.start_attempt(self._run_id, self._started(number)):
             number += 1
         self.number = number
-        self._write_heartbeat()
         self._thread.start()
         return self
 
@@ -53,10 +53,11 @@ class Attempt:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._closed.set()
-        self._thread.join()
+        # A sign of life that hangs is not waited for: one that comes late changes nothing.
+        self._thread.join(self._beat_s)
 
     def end(self, status: EvaluationRunStatus, error_message: str | None, duration_s: float) -> None:
-        """Write how the attempt ended."""
+        """Write how the attempt ended. Advisory: the outcome says so too, or the last sign of life."""
         ended = AttemptEnded(
             attempt=self.number,
             status=status,
@@ -64,7 +65,8 @@ class Attempt:
             duration_s=round(duration_s, 6),
             ended_at=utc_now(),
         )
-        self._catalog.end_attempt(self._run_id, ended)
+        with suppress(StoreError):
+            self._catalog.end_attempt(self._run_id, ended)
 
     def _started(self, number: int) -> AttemptStarted:
         return AttemptStarted(
@@ -72,13 +74,15 @@ class Attempt:
         )
 
     def _beat(self) -> None:
-        while not self._closed.wait(self._beat_s):
-            try:
+        while True:
+            # Advisory: the run itself meets the same store, and says what is wrong with it.
+            with suppress(StoreError):
                 self._write_heartbeat()
+            with suppress(StoreError):
                 if self._catalog.cancel_requested(self._run_id, self.number):
                     self._stop.stop()
-            except StoreError:
-                continue  # advisory: the run itself meets the same store, and says what is wrong with it
+            if self._closed.wait(self._beat_s):
+                return
 
     def _write_heartbeat(self) -> None:
         now = self._counter.now()

@@ -6,6 +6,7 @@ Reading verifies page checksums and streams: pyarrow's dataset reader with its d
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.errors import CorruptError, InputError
+from pipeline.store.faults import translate
 from pipeline.store.row_bytes import RowCutter
 
 ROWS_PER_GROUP = 16_384
@@ -38,7 +40,8 @@ class ParquetWriter:
     """Writes one file, row group by row group, and digests the bytes on their way to the disk."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._file = open(path, "xb")  # noqa: SIM115 - closed by `close`
+        with _naming(path):
+            self._file = open(path, "xb")  # noqa: SIM115 - closed by `close`
         self._digest = _DigestingFile(self._file)
         self._writer = pq.ParquetWriter(self._digest, schema, **_COMPRESSION, **_FORMAT)
         self._cutter = RowCutter(ROWS_PER_GROUP, BYTES_PER_GROUP)
@@ -61,14 +64,15 @@ class ParquetWriter:
             self._write_group(group)
         self._writer.close()
         self._closed = True
-        self._file.close()
+        self._digest.finish()
         return WrittenFile(self._digest.sha256.hexdigest(), self._digest.n_bytes, self._rows)
 
     def abandon(self) -> None:
         """Close the file as it is; it is not to be used."""
         if not self._closed:
             self._closed = True
-            self._file.close()
+            with contextlib.suppress(OSError):  # what the buffer holds may not fit on the disk
+                self._file.close()
 
     def _write_group(self, group: pa.Table) -> None:
         # One chunk a column: chunk borders would show in the dictionary pages.
@@ -89,16 +93,22 @@ class _DigestingFile:
         view = memoryview(data)
         self.sha256.update(view)
         self.n_bytes += view.nbytes
-        return self._file.write(view)
+        with _naming(self._file.name):
+            return self._file.write(view)
 
     def tell(self) -> int:
         return self.n_bytes
 
     def flush(self) -> None:
-        self._file.flush()
+        with _naming(self._file.name):
+            self._file.flush()
 
     def close(self) -> None:
         self.closed = True
+
+    def finish(self) -> None:
+        with _naming(self._file.name):
+            self._file.close()
 
     def readable(self) -> bool:
         return False
@@ -108,6 +118,17 @@ class _DigestingFile:
 
     def seekable(self) -> bool:
         return False
+
+
+@contextlib.contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Faults of the disk as our own errors, with the file and what to do."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise translate(error, str(path), None) from None
 
 
 def write_parquet(table: pa.Table | Iterable[pa.Table], path: Path, schema: pa.Schema | None = None) -> WrittenFile:

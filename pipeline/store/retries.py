@@ -47,7 +47,8 @@ class Retries:
         self.sleep(random.uniform(0.0, 0.1))
 
         def is_over(state: RetryCallState) -> bool:
-            return state.attempt_number >= self.attempts - 1 or self.clock() >= deadline
+            # A wait that would end after the deadline is not begun.
+            return state.attempt_number >= self.attempts - 1 or self.clock() + state.upcoming_sleep >= deadline
 
         def give_up(state: RetryCallState) -> T:
             cause = state.outcome.exception() if state.outcome else None

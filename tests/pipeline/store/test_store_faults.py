@@ -115,3 +115,10 @@ def test_a_dead_address_ends_in_a_clear_error():
 def test_errors_survive_pickling_with_their_key():
     error = pickle.loads(pickle.dumps(RetryError("text", "k")))
     assert (str(error), error.key) == ("text", "k")
+
+
+def test_what_goes_wrong_while_a_lost_race_is_read_back_is_not_taken_for_the_race(store, direct, proxy):
+    direct.create("receipt/0.json", b"theirs")
+    proxy.inject("flip", "GET", "receipt/0.json", times=1)
+    assert store.create("receipt/0.json", b"mine") == b"theirs"
+    assert proxy.n_injected == 1
