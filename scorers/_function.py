@@ -57,9 +57,20 @@ def _row_of(outcome: object) -> _Row:
         if isinstance(outcome, list):
             return _list_row(outcome)
         value, metadata = _score_of(outcome)
-    except (TypeError, ValueError) as error:
-        return _Row(error=str(error))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  # `__float__` is the user's code, which may raise anything, or exit
+        return _Row(error=_text_of(error))
     return _Row(value=value, metadata=metadata)
+
+
+def _text_of(error: BaseException) -> str:
+    if type(error) in (TypeError, ValueError):
+        return str(error)
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:  # noqa: BLE001  # `__str__` is the user's code too
+        return type(error).__name__
 
 
 def _list_row(items: list[object]) -> _Row:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from pipeline.engine import PATIENCE, Event, PartDone, Patience, Resources, Started, StopSignal, WorkerSpec, execute
 from pipeline.errors import AssayError, FailingRunError, PlanMismatchError
+from pipeline.evaluation.journal import journalled_parts, sweep_journal
 from pipeline.evaluation.partitions import check_partition_count
 from pipeline.evaluation.progress import OnProgress, ProgressCounter
 from pipeline.records.evaluation import EvaluationRunStatus
@@ -27,6 +28,14 @@ PLAN_MEANINGS = {
 PROGRESS_S = 0.5  # seconds between two calls of on_progress
 
 
+class Resumable(WorkerSpec, Protocol):
+    """Work of which finished rows may have been kept."""
+
+    def with_journal(self, parts: frozenset[int]) -> WorkerSpec:
+        """The same, where rows of these parts are kept."""
+        ...
+
+
 @dataclass(frozen=True)
 class Job:
     """A plan, where it stands, and who can work on its parts."""
@@ -35,7 +44,7 @@ class Job:
     prefix: str
     """Folder below the store's root; nothing for a plain result folder."""
     plan: Plan
-    work: WorkerSpec
+    work: Resumable
     resources: Resources
     """Of one worker."""
     prepared_s: float = 0.0
@@ -113,12 +122,13 @@ def _work(
     missing = [part for part in job.plan.parts if part.index not in receipts]
     if missing:
         receipts |= execute(
-            job.work,
+            job.work.with_journal(journalled_parts(job.store, job.prefix)),
             missing,
             engine=options.engine,
             ray_address=options.ray_address,
             workers=options.workers,
             at_most=job.most_workers,
+            memory_limit=options.memory_limit,
             resources=job.resources,
             on_event=watch.on_event,
             stop=stop,
@@ -126,7 +136,9 @@ def _work(
         )
     counter.status = EvaluationRunStatus.FINALIZING
     watch.report(force=True)
-    return finish(job.store, job.prefix, job.plan, receipts)
+    manifest = finish(job.store, job.prefix, job.plan, receipts)
+    sweep_journal(job.store, job.prefix)
+    return manifest
 
 
 def _meaning(field: str | None) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import FailingRunError
-from pipeline.evaluation.score_rows import ScoredRows, scatter_sql, score_rows
+from pipeline.evaluation.score_rows import OwnedScores, ScoredRows, owned_scores, scatter_sql, score_rows
+from pipeline.evaluation.stages import Carrier, Plain, Stage, outputs_of, scores_of
 from pipeline.evaluation.sums import output_sums, score_sums
 from pipeline.records import columns
 from pipeline.records.evaluation import ScorerRecord
@@ -53,66 +56,101 @@ class Evaluated(NamedTuple):
 
 @dataclass
 class Evaluator:
-    """Makes an output for each row, and hands rows with an output to the scorers."""
+    """Makes an output for each row, and hands rows with an output to the scorers. May be used by several threads."""
 
     schema: pa.Schema
     """The schema of the result."""
-    task: Callable[[pa.Table], TaskColumns] | None
+    task: Stage | None
     output_column: str | None
-    scorers: Sequence[tuple[ScorerRecord, Scorer | None]]
+    scorers: Sequence[tuple[ScorerRecord, Scorer | Stage | None]]
     """In the order of their columns; None for SQL scorers, which `sql` evaluates together."""
     sql: Sql | None = None
+    finished: Callable[[], int] = lambda: 0
+    """How many rows' calls have ended, of all functions."""
     closing: Sequence[Callable[[], None]] = ()
     """What gives back threads and processes."""
+    _in_turn: threading.Lock = field(default_factory=threading.Lock)
+    """Scorers that do not wait work for one thread at a time: what they hold is not made for more."""
+
+    @property
+    def stages(self) -> list[Stage]:
+        """What is dear: the task and the scorers that are functions."""
+        scorers = [scorer for _, scorer in self.scorers if isinstance(scorer, Stage)]
+        return scorers if self.task is None else [self.task, *scorers]
 
     def close(self) -> None:
         """Give back threads and processes."""
         for close in self.closing:
             close()
 
-    def evaluate(self, rows: pa.Table, first_row: int) -> Evaluated:
+    def evaluate(self, rows: pa.Table, first_row: int, carrier: Carrier | None = None) -> Evaluated:
         """Outputs and scores for each row.
 
         Args:
             rows: a slice of the dataset.
             first_row: its position in the revision.
+            carrier: carries out the stages; None: plainly.
 
         Raises:
             FailingRunError: the slice begins the dataset and its first 100 rows all failed alike.
         """
-        outputs = self._outputs(rows, first_row)
-        scored = self._score(_with_output(rows, outputs.output), outputs.error)
-        arrays = self._arrange(rows, outputs, scored, first_row)
+        carrier = carrier or Plain()
+        row_ids = pa.array(range(first_row, first_row + rows.num_rows), pa.int64())
+        outputs = self._outputs(rows, row_ids, carrier, has_head=first_row == 0 and rows.num_rows >= ALIKE_ROWS)
+        scored = self._score(_with_output(rows, outputs.output), row_ids, outputs.error, carrier)
+        arrays = self._arrange(rows, outputs, scored, row_ids)
         sums = PartSums(
             output=output_sums(outputs.error, outputs.owner),
             scores={record.name: score_sums(scored[record.name], outputs.error) for record, _ in self.scorers},
         )
         return Evaluated(pa.Table.from_arrays(arrays, schema=self.schema), sums)
 
-    def _outputs(self, rows: pa.Table, first_row: int) -> TaskColumns:
+    def carry_out(self, rows: pa.Table, first_row: int, carrier: Carrier) -> None:
+        """The stages alone, of some rows; what they make is left to the carrier."""
+        row_ids = pa.array(range(first_row, first_row + rows.num_rows), pa.int64())
+        outputs = self._outputs(rows, row_ids, carrier, has_head=False)
+        has_output = pc.is_null(outputs.error)
+        handed, handed_ids = _with_output(rows, outputs.output).filter(has_output), row_ids.filter(has_output)
+        for stage in self.stages:
+            if stage is not self.task and handed.num_rows:
+                carrier.carry_out(stage, handed, handed_ids)
+
+    def _outputs(self, rows: pa.Table, row_ids: pa.Array, carrier: Carrier, *, has_head: bool) -> TaskColumns:
         if self.task is None:
             return _Outputs.of_column(rows, self.output_column or columns.OUTPUT)
-        if first_row > 0 or rows.num_rows < ALIKE_ROWS:
-            return self.task(rows)
-        head = self.task(rows.slice(0, ALIKE_ROWS))
+        if not has_head:
+            return outputs_of(carrier.carry_out(self.task, rows, row_ids))
+        head = outputs_of(carrier.carry_out(self.task, rows.slice(0, ALIKE_ROWS), row_ids.slice(0, ALIKE_ROWS)))
         refuse_broken_task(head.error)
-        return _Outputs.joined([head, self.task(rows.slice(ALIKE_ROWS))])
+        rest = carrier.carry_out(self.task, rows.slice(ALIKE_ROWS), row_ids.slice(ALIKE_ROWS))
+        return _Outputs.joined([head, outputs_of(rest)])
 
-    def _score(self, rows: pa.Table, output_error: pa.Array) -> dict[str, ScoredRows]:
+    def _score(
+        self, rows: pa.Table, row_ids: pa.Array, output_error: pa.Array, carrier: Carrier
+    ) -> dict[str, ScoredRows]:
         failed = pc.is_valid(output_error)
-        handed = rows.filter(pc.invert(failed)) if pc.any(failed).as_py() else rows
+        if pc.any(failed).as_py():
+            rows, row_ids = rows.filter(pc.invert(failed)), row_ids.filter(pc.invert(failed))
+
+        def score(scorer: Scorer | Stage, handed: pa.Table) -> OwnedScores:
+            if isinstance(scorer, Stage):
+                return scores_of(carrier.carry_out(scorer, handed, row_ids))
+            with self._in_turn:
+                return owned_scores(scorer, handed)
+
         scored = {
-            record.name: score_rows(scorer, record, handed, failed)
+            record.name: score_rows(partial(score, scorer), record, rows, failed)
             for record, scorer in self.scorers
             if scorer is not None
         }
         if self.sql is not None:
-            values, failures = self.sql.evaluate(handed)
+            with self._in_turn:
+                values, failures = self.sql.evaluate(rows)
             scored |= {name: scatter_sql(value, failures[name], failed) for name, value in values.items()}
         return scored
 
     def _arrange(
-        self, rows: pa.Table, outputs: TaskColumns, scored: Mapping[str, ScoredRows], first_row: int
+        self, rows: pa.Table, outputs: TaskColumns, scored: Mapping[str, ScoredRows], row_ids: pa.Array
     ) -> list[pa.Array]:
         arrays = [rows[name] for name in rows.column_names]
         if columns.OUTPUT not in rows.column_names:
@@ -120,7 +158,6 @@ class Evaluator:
         arrays.append(outputs.error)
         for record, _ in self.scorers:
             arrays += scored[record.name].columns(record)
-        row_ids = pa.array(range(first_row, first_row + rows.num_rows), pa.int64())
         names = [record.name for record, _ in self.scorers]
         return [*arrays, row_ids, outputs.owner, _owner_maps(names, scored, rows.num_rows)]
 

@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from pipeline.errors import FunctionError
 from pipeline.evaluation.evaluate import Evaluator
+from pipeline.evaluation.stages import Stage, scorer_stage, task_stage
 from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer, missing_names
+from pipeline.records import columns
 from pipeline.records.evaluation import EvaluationRecord, ScorerRecord
 from pipeline.records.limits import LimitDesk
 from scorers import SqlExpression, builtin_from_json
@@ -43,12 +45,14 @@ def load_evaluator(
     }
     task = callers.get(record.task_function_version_id or "")
     sql = _sql_evaluator(record.scorers)
+    schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(result_schema)))
     return Evaluator(
-        schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(result_schema))),
-        task=task.call if task else None,
+        schema=schema,
+        task=task_stage(task, schema.field(columns.OUTPUT).type) if task else None,
         output_column=record.output_column,
         scorers=[(scorer, _scorer(scorer, callers)) for scorer in record.scorers],
         sql=sql,
+        finished=lambda: sum(caller.rows_finished for caller in callers.values()),
         closing=[*(caller.close for caller in callers.values()), *([sql.close] if sql else [])],
     )
 
@@ -64,11 +68,11 @@ def _check_secrets(record: EvaluationRecord, functions: Iterable[FunctionMateria
             )
 
 
-def _scorer(record: ScorerRecord, callers: Mapping[str, FunctionCaller]) -> Scorer | None:
+def _scorer(record: ScorerRecord, callers: Mapping[str, FunctionCaller]) -> Scorer | Stage | None:
     if record.builtin is not None:
         return builtin_from_json(record.builtin)
     if record.function_version_id is not None:
-        return FunctionScorer(callers[record.function_version_id])
+        return scorer_stage(FunctionScorer(callers[record.function_version_id]), record)
     return None
 
 

@@ -86,6 +86,17 @@ def part_rows(revision: Revision, functions: Mapping[str, FunctionRecord]) -> in
     return max(1, min(size, _rows_in_memory(revision)))
 
 
+def parts_at_once(record: EvaluationRecord, functions: Mapping[str, FunctionRecord]) -> int:
+    """How many parts a worker has in work: two where the rows of a part wait for a task, or else for a scorer.
+
+    Functions that set environment variables do so while they are called, so others must not be called meanwhile.
+    """
+    task = functions.get(record.task_function_version_id or "")
+    waits = task.is_async if task else any(function.is_async for function in functions.values())
+    environments = [function.options.get("env") or {} for function in functions.values()]
+    return 2 if waits and all(env == environments[0] for env in environments) else 1
+
+
 def rows_in_flight(function: FunctionRecord) -> int:
     """Rows of an async function that wait at once, over all workers."""
     policy = function.options.get("concurrency")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,12 +14,12 @@ from pipeline.records.owners import Owner
 from scorers.base import ScoreColumns, Scorer
 
 
-@runtime_checkable
-class OwningScorer(Protocol):
-    """A scorer that knows the owner of each of its failures."""
+class OwnedScores(NamedTuple):
+    """What a scorer made of the rows that it was handed."""
 
-    def score_owned(self, rows: pa.Table) -> tuple[ScoreColumns, pa.Array]:
-        """The score columns, and text: the owner per row, null where scoring did not fail."""
+    scores: ScoreColumns
+    owner: pa.Array
+    """Text; null where scoring did not fail."""
 
 
 class ScoredRows(NamedTuple):
@@ -40,17 +41,19 @@ class ScoredRows(NamedTuple):
         return arrays
 
 
-def score_rows(scorer: Scorer, record: ScorerRecord, rows: pa.Table, left_out: pa.Array) -> ScoredRows:
+def score_rows(
+    score: Callable[[pa.Table], OwnedScores], record: ScorerRecord, rows: pa.Table, left_out: pa.Array
+) -> ScoredRows:
     """Score the rows that have an output; a scorer that breaks as a whole fails on each of them.
 
     Args:
-        scorer: scores `rows`.
-        record: its pins.
+        score: scores `rows`.
+        record: the scorer's pins.
         rows: the rows that have an output.
         left_out: bool, one entry for every row of the slice; true where it is not in `rows`.
     """
     try:
-        scored, owner = _score_owned(scorer, rows)
+        scored, owner = score(rows)
         _check_lengths(scored, rows.num_rows)
     except BaseException as error:
         if isinstance(error, (KeyboardInterrupt, SystemExit)):
@@ -78,12 +81,11 @@ def scatter_sql(value: pa.Array, failed: pa.Array, left_out: pa.Array) -> Scored
     )
 
 
-def _score_owned(scorer: Scorer, rows: pa.Table) -> tuple[ScoreColumns, pa.Array]:
-    if isinstance(scorer, OwningScorer):
-        return scorer.score_owned(rows)
+def owned_scores(scorer: Scorer, rows: pa.Table) -> OwnedScores:
+    """The scores of a scorer whose failures are its own: their owner is the judge."""
     scored = scorer.score(rows)
     owner = pc.if_else(pc.is_valid(scored.error), pa.scalar(Owner.JUDGE.value), pa.scalar(None, pa.string()))
-    return scored, owner
+    return OwnedScores(scored, owner)
 
 
 def _check_lengths(scored: ScoreColumns, n_rows: int) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from pipeline.engine import Place, ServiceSpec
+from pipeline.errors import FailingRunError
+from pipeline.evaluation.evaluate import Evaluated
+from pipeline.evaluation.journal import JournalFolder
+from pipeline.evaluation.keeping import JOURNAL_S, Keeping, RowByRow
 from pipeline.evaluation.load import load_evaluator
 from pipeline.evaluation.memory import step_bytes, worker_need
-from pipeline.evaluation.part_files import PartFiles
+from pipeline.evaluation.part_files import PartFiles, WrittenFiles
+from pipeline.evaluation.planning import parts_at_once
 from pipeline.evaluation.sums import join_sums
 from pipeline.functions import FunctionMaterial
 from pipeline.records.dataset import Revision
@@ -40,6 +47,10 @@ class EvaluationWork:
     """By version id."""
     digests: Mapping[FileIdentity, str]
     """SHA-256 of pinned files that the driver has digested: not every worker need do it again."""
+    journalled: frozenset[int] = frozenset()
+    """Parts of which earlier attempts at the run have kept rows."""
+    journal_s: float = JOURNAL_S
+    """Seconds between two times that finished rows of a part are kept."""
     memory_limit: int | None = None
     """Bytes of all workers together; None: as much as steps of the usual size take."""
 
@@ -53,13 +64,17 @@ class EvaluationWork:
 
     @property
     def parts_at_once(self) -> int:
-        """One: rows of two parts do not mix."""
-        return 1
+        """Two where rows wait, so that those of the next part fill free slots."""
+        return parts_at_once(self.record, {version: made.record for version, made in self.functions.items()})
 
     @property
     def services(self) -> Mapping[str, ServiceSpec]:
         """None."""
         return {}
+
+    def with_journal(self, parts: frozenset[int]) -> EvaluationWork:
+        """The same, where rows of these parts are kept."""
+        return replace(self, journalled=parts)
 
     def open(self, place: Place) -> EvaluationWorker:
         """Make a worker: loads functions, compiles patterns, starts the SQL process."""
@@ -72,50 +87,106 @@ class EvaluationWorker:
     def __init__(self, work: EvaluationWork, place: Place) -> None:
         self._work = work
         learn_digests(work.digests)
-        self._step_bytes = step_bytes(
-            work.memory_limit, place.workers, worker_need(work.record, work.parts_at_once)
-        )
-        self._reader = RevisionReader(work.inputs, work.revision, table_bytes=self._step_bytes)
+        self._step_bytes = step_bytes(work.memory_limit, place.workers, worker_need(work.record, work.parts_at_once))
+        self._readers: list[RevisionReader] = []
+        self._lock = threading.Lock()
+        self._n_rows = 0
         self._evaluator = load_evaluator(
             work.record, work.result_schema, work.functions, workers=place.workers, limits=place.limits
         )
 
-    def run_part(self, part: Part, attempt: int = 1) -> Receipt:  # noqa: ARG002 - nothing is kept yet
+    def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
         work = self._work
-        sums: list[PartSums] = []
-        values: dict[str, list[pa.Array]] = {scorer.name: [] for scorer in work.record.scorers}
-        with (
-            tempfile.TemporaryDirectory(prefix="assay-part-") as folder,
-            PartFiles(self._evaluator.schema, Path(folder), work.record.partition_by, self._step_bytes) as files,
-        ):
-            first_row = part.first_row
-            for rows in self._reader.steps(part.first_row, part.rows):
-                evaluated = self._evaluator.evaluate(rows, first_row)
-                first_row += rows.num_rows
-                files.add(evaluated.rows)
-                sums.append(evaluated.sums)
-                for name, arrays in values.items():
-                    arrays += evaluated.rows[f"{name}_value"].chunks
-            written = files.close()
+        keeping = self._keeping(part, is_kept=attempt > 1 or part.index in work.journalled)
+        with tempfile.TemporaryDirectory(prefix="assay-part-") as folder:
+            written, sums = self._evaluate(part, Path(folder), keeping)
             receipt = Receipt(
                 plan_sha256=work.plan_sha256,
                 part=part.index,
                 rows=part.rows,
                 first_row=part.first_row,
                 files=written.files,
-                sums=join_sums(sums, values).model_dump(mode="json"),
+                sums=sums.model_dump(mode="json"),
             )
-            return publish(work.store, work.prefix, receipt, written.paths)
+            standing = publish(work.store, work.prefix, receipt, written.paths)
+        if keeping is not None:
+            keeping.remove()
+        return standing
 
-    def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:  # noqa: ARG002
-        """Nothing is kept beside the result."""
+    def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:
+        """Call the functions for some rows of a part, and keep what comes out."""
+        keeping = self._keeping(part, is_kept=True)
+        if keeping is None:
+            return
+        carrier = RowByRow(keeping, lost) if rows == 1 else keeping
+        with self._reading() as reader:
+            for step in reader.steps(first_row, rows):
+                self._evaluator.carry_out(step, first_row, carrier)
+                first_row += step.num_rows
+        keeping.flush()
+        if isinstance(carrier, RowByRow):
+            carrier.leave()
 
     def rows_finished(self) -> int:
-        """Rows are told by part."""
-        return 0
+        """Rows whose calls have ended, of all functions, and rows that are evaluated."""
+        return self._evaluator.finished() + self._n_rows
 
     def close(self) -> None:
         """Give back files, threads and processes."""
-        self._reader.close()
+        for reader in self._readers:
+            reader.close()
         self._evaluator.close()
+
+    def _evaluate(self, part: Part, folder: Path, keeping: Keeping | None) -> tuple[WrittenFiles, PartSums]:
+        record = self._work.record
+        sums: list[PartSums] = []
+        values: dict[str, list[pa.Array]] = {scorer.name: [] for scorer in record.scorers}
+        with (
+            PartFiles(self._evaluator.schema, folder, record.partition_by, self._step_bytes) as files,
+            self._reading() as reader,
+            keeping or nullcontext(),
+        ):
+            first_row = part.first_row
+            for rows in reader.steps(part.first_row, part.rows):
+                evaluated = self._one_step(rows, first_row, keeping)
+                first_row += rows.num_rows
+                files.add(evaluated.rows)
+                sums.append(evaluated.sums)
+                for name, arrays in values.items():
+                    arrays += evaluated.rows[f"{name}_value"].chunks
+            return files.close(), join_sums(sums, values)
+
+    def _one_step(self, rows: pa.Table, first_row: int, keeping: Keeping | None) -> Evaluated:
+        try:
+            evaluated = self._evaluator.evaluate(rows, first_row, keeping)
+        except FailingRunError:
+            if keeping is not None:
+                keeping.forget()  # or the run would fail for ever, though what was wrong is mended
+            raise
+        with self._lock:
+            self._n_rows += rows.num_rows
+        return evaluated
+
+    def _keeping(self, part: Part, *, is_kept: bool) -> Keeping | None:
+        """The journal of a part; None where nothing that is done for it is dear."""
+        work, stages = self._work, self._evaluator.stages
+        if not stages:
+            return None
+        folder = JournalFolder(work.store, work.prefix, part.index, work.plan_sha256)
+        kept = folder.read(stages) if is_kept else None
+        return Keeping(folder, kept, has_task=self._evaluator.task is not None, every_s=work.journal_s)
+
+    @contextmanager
+    def _reading(self) -> Iterator[RevisionReader]:
+        """A reader for one thread: it keeps its place in the data, and is used again."""
+        work = self._work
+        with self._lock:
+            reader = self._readers.pop() if self._readers else None
+        if reader is None:
+            reader = RevisionReader(work.inputs, work.revision, table_bytes=self._step_bytes)
+        try:
+            yield reader
+        finally:
+            with self._lock:
+                self._readers.append(reader)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pipeline.functions.policies import RetryPolicy as RetryPolicy
     from pipeline.functions.registry import FunctionMaterial as FunctionMaterial
     from pipeline.functions.registry import load_function as load_function
+    from pipeline.functions.row_calls import Outcomes as Outcomes
+    from pipeline.functions.row_calls import RowCalls as RowCalls
     from pipeline.functions.scorer import FunctionScorer as FunctionScorer
     from pipeline.functions.secret import Secret as Secret
     from pipeline.functions.secret import missing_names as missing_names
@@ -43,6 +45,7 @@ _HOMES = {
     "options": "FunctionOptions memory_bytes",
     "policies": "ConcurrencyPolicy RateLimitPolicy RetryPolicy",
     "registry": "FunctionMaterial load_function",
+    "row_calls": "Outcomes RowCalls",
     "scorer": "FunctionScorer",
     "secret": "Secret missing_names missing_secrets",
     "timings": "CallTimings",

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pipeline.functions.failures import Failed
 from pipeline.functions.results import Returned
+from pipeline.functions.value_size import refuse_giant_rows
 from pipeline.records.owners import Owner
 
 
@@ -35,7 +36,8 @@ def spread(result: Any, size: int, returned: Returned) -> list[Any]:
         array = array if returned.arrow is None else array.cast(returned.arrow)
     except (pa.ArrowException, ValueError) as error:
         return _all_failed(f"the batch's result is not {returned.arrow}: {error}", size)
-    return [ArrowRow(array, place) for place in range(size)]
+    giants = refuse_giant_rows(array)
+    return [Failed(giants[row], Owner.MODEL) if row in giants else ArrowRow(array, row) for row in range(size)]
 
 
 def join_arrow(rows: list[Any], count: int, declared: pa.DataType | None) -> tuple[pa.Array, dict[int, str]]:
@@ -58,6 +60,15 @@ def join_arrow(rows: list[Any], count: int, declared: pa.DataType | None) -> tup
         return pa.nulls(count, kind), errors
     places = [offsets[id(r.array)] + r.place if r is not None and id(r.array) in offsets else None for r in rows]
     return pa.concat_arrays(kept).take(pa.array(places, pa.int64())), errors
+
+
+def python_values(rows: list[Any]) -> list[Any]:
+    """The rows of `spread` as Python values, each batch by itself; None where there is none."""
+    lists: dict[int, list[Any]] = {}
+    for row in rows:
+        if row is not None and id(row.array) not in lists:
+            lists[id(row.array)] = row.array.to_pylist()
+    return [None if row is None else lists[id(row.array)][row.place] for row in rows]
 
 
 def _one_array(result: Any) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -46,22 +46,33 @@ def bind_rows(signature: Signature, table: pa.Table) -> BoundRows:
     return BoundRows(rows, [calls[row] for row in rows], failures)
 
 
-def bind_batches(signature: Signature, table: pa.Table, size: int) -> tuple[BoundRows, list[int]]:
-    """One call for each `size` rows whose values convert, and how many rows each call has."""
+def bind_batches(
+    signature: Signature, table: pa.Table, size: int, wanted: Container[int] | None = None
+) -> tuple[BoundRows, list[int]]:
+    """One call for each `size` rows whose values convert, and how many rows each call has.
+
+    Args:
+        wanted: the rows to call; the others are left out of their batches. None: all.
+    """
     bound, failures = _bind_values(signature.slots, table)
     rows: Sequence[int] = range(table.num_rows)
     if failures:
         rows = [row for row in rows if row not in failures]
+    batches = [rows[start : start + size] for start in range(0, len(rows), size)]
+    if wanted is not None:
+        batches = [kept for batch in batches if (kept := [row for row in batch if row in wanted])]
+        rows = [row for batch in batches for row in batch]
+    if len(rows) != table.num_rows:
         table = table.take(pa.array(rows, pa.int64()))
         bound = {name: [values[row] for row in rows] for name, values in bound.items()}
     calls: list[Call] = []
-    sizes: list[int] = []
-    for start in range(0, len(rows), size):
-        sizes.append(min(size, len(rows) - start))
-        given = {slot.name: _slice(slot, table, bound, start, sizes[-1]) for slot in signature.slots}
+    start = 0
+    for batch in batches:
+        given = {slot.name: _slice(slot, table, bound, start, len(batch)) for slot in signature.slots}
         args = tuple(given[slot.name] for slot in signature.slots if not slot.is_keyword)
         calls.append((args, {slot.name: given[slot.name] for slot in signature.slots if slot.is_keyword}))
-    return BoundRows(rows, calls, failures), sizes
+        start += len(batch)
+    return BoundRows(rows, calls, failures), [len(batch) for batch in batches]
 
 
 def _slice(slot: Slot, table: pa.Table, bound: dict[str, list[Any]], start: int, count: int) -> Any:

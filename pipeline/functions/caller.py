@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.errors import FunctionError
-from pipeline.functions.batch_results import join_arrow, spread
-from pipeline.functions.binding import BoundRows, Call, bind_batches, bind_rows
+from pipeline.functions.batch_results import join_arrow, python_values
+from pipeline.functions.environment import environment
 from pipeline.functions.failures import Failed, RowOutcome, describe_error, owner_of
 from pipeline.functions.handle import RemoteFunction
 from pipeline.functions.into_arrow import column_of
@@ -21,9 +21,11 @@ from pipeline.functions.masked import masked, masked_json
 from pipeline.functions.payload import Definition, load_definition
 from pipeline.functions.rate import RateLimiter, limiter_of
 from pipeline.functions.registry import FunctionMaterial
-from pipeline.functions.run_calls import InLoop, InThreads, InTurn, Runner
+from pipeline.functions.row_calls import Outcomes, RowCalls
+from pipeline.functions.run_calls import CallList, InLoop, InThreads, InTurn, Runner, Tally
 from pipeline.functions.secret import Secret, spellings
 from pipeline.functions.timings import CallMeter, CallTimings
+from pipeline.functions.value_size import refuse_giant_rows
 from pipeline.records.limits import LimitDesk
 from pipeline.records.owners import Owner
 
@@ -68,6 +70,7 @@ class FunctionCaller:
         asked = self._options.rate_limit
         limiter = limiter_of(asked.rule(self.version_id), limits, share) if asked else None
         self._runner = _runner(self._definition, share, limiter, self._meter)
+        self._tally = Tally()
         self._returned = self._definition.signature.returned
 
     @property
@@ -93,38 +96,56 @@ class FunctionCaller:
         """Whether a row's result is declared as a list."""
         return self._returned.is_list
 
+    def close(self) -> None:
+        """Give back threads and the event loop."""
+        self._runner.close()
+
     @property
     def timings(self) -> CallTimings:
         """How often the function was called until now, and where the time went."""
         return self._meter.timings
 
-    def close(self) -> None:
-        """Give back threads and the event loop."""
-        self._runner.close()
+    @property
+    def rows_finished(self) -> int:
+        """Rows whose calls have ended, failed or not; grows while calls go on."""
+        return self._tally.rows
+
+    def begin(self, rows: pa.Table, wanted: Sequence[int] | None = None) -> RowCalls:
+        """The calls for some rows, not yet made.
+
+        Args:
+            wanted: positions of the rows to call, in order; None: all.
+        """
+        env = self._options.env
+        return RowCalls(
+            self._definition, rows, wanted, on_error=self._failed, run=self._run, during=lambda: environment(env)
+        )
 
     def call(self, rows: pa.Table) -> CallColumns:
         """A task's outputs, checked against the declared type."""
-        values, failures = self._results(rows)
+        calls = self.begin(rows)
+        calls.run()
+        return self.columns_of(calls.outcomes())
+
+    def columns_of(self, outcomes: Outcomes) -> CallColumns:
+        """A task's outputs, checked against the declared type: one entry for each row of `outcomes`."""
+        values, failures = outcomes.values, dict(outcomes.failures)
         if self._returned.form == "arrow":
-            output, wrong = join_arrow(values, rows.num_rows, self._returned.arrow)
+            output, wrong = join_arrow(values, len(values), self._returned.arrow)
         else:
             output, wrong = self._column(values, failures)
         for row, error in wrong.items():
             failures[row] = Failed(error, Owner.MODEL)
-        error, owner = _failure_columns(failures, rows.num_rows)
+        error, owner = _failure_columns(failures, len(values))
         return CallColumns(self.mask(output), self.mask(error), owner)
 
-    def call_rows(self, rows: pa.Table) -> list[RowOutcome]:
+    def rows_of(self, outcomes: Outcomes) -> list[RowOutcome]:
         """Each row's result as the function returned it, or its failure: for scorers."""
-        values, failures = self._results(rows)
-        if self._returned.form == "arrow":
-            output, wrong = join_arrow(values, rows.num_rows, self._returned.arrow)
-            values = output.to_pylist()
-            failures |= {row: Failed(error, Owner.MODEL) for row, error in wrong.items()}
-        outcomes = list(map(RowOutcome, values))
-        for row, failed in failures.items():
-            outcomes[row] = RowOutcome(None, failed.error, failed.owner.value)
-        return outcomes
+        is_arrow = self._returned.form == "arrow"
+        rows = list(map(RowOutcome, python_values(outcomes.values) if is_arrow else outcomes.values))
+        for row, failed in outcomes.failures.items():
+            rows[row] = RowOutcome(None, failed.error, failed.owner.value)
+        return rows
 
     def mask(self, array: pa.Array) -> pa.Array:
         """The array with the function's secrets masked in all its text."""
@@ -134,50 +155,21 @@ class FunctionCaller:
         """Like `mask`, of JSON text, which stays JSON."""
         return masked_json(array, spellings(self._secret_values()))
 
-    def _results(self, rows: pa.Table) -> tuple[list[Any], dict[int, Failed]]:
-        """A result for each row, None where it failed, and the failures."""
-        try:
-            with _environment(self._options.env):
-                if self._options.batch:
-                    return self._batches(rows)
-                bound = bind_rows(self._definition.signature, rows)
-                return self._collect(bound, self._run(bound.calls), rows.num_rows)
-        except FunctionError as error:  # a secret or column that is not there, for all rows alike
-            failed = Failed(describe_error(error, named=False), Owner.HARNESS)
-            return [None] * rows.num_rows, dict.fromkeys(range(rows.num_rows), failed)
-
-    def _run(self, calls: Sequence[Call]) -> list[Any]:
+    def _run(self, calls: CallList) -> None:
         began = time.monotonic()
-        results = self._runner.run(calls, self._failed)
+        with self._tally.over(calls):
+            self._runner.run(calls)
         if is_bare(self._options):
-            self._meter.add(calls=len(calls), called_s=time.monotonic() - began)
-        return results
-
-    def _batches(self, rows: pa.Table) -> tuple[list[Any], dict[int, Failed]]:
-        bound, sizes = bind_batches(self._definition.signature, rows, self._options.batch)
-        results = self._run(bound.calls)
-        spread_out = [spread(result, size, self._returned) for result, size in zip(results, sizes, strict=True)]
-        flat = [item for batch in spread_out for item in batch]
-        return self._collect(bound, flat, rows.num_rows)
-
-    def _collect(self, bound: BoundRows, results: list[Any], count: int) -> tuple[list[Any], dict[int, Failed]]:
-        failures = bound.failures
-        failed = [place for place, result in enumerate(results) if type(result) is Failed]
-        for place in failed:
-            failures[bound.rows[place]] = results[place]
-            results[place] = None
-        if len(results) == count:
-            return results, failures
-        values: list[Any] = [None] * count
-        for row, result in zip(bound.rows, results, strict=True):
-            values[row] = result
-        return values, failures
+            self._meter.add(calls=len(calls.calls), called_s=time.monotonic() - began)
 
     def _column(self, values: Sequence[Any], failures: dict[int, Failed]) -> tuple[pa.Array, dict[int, str]]:
         returned = self._returned
         if returned.shape is None:
             raise FunctionError(f"{self.name!r} returns {returned.text}, which no output column can hold")
         output, wrong = column_of(values, returned.shape)
+        if giants := refuse_giant_rows(output):
+            keep = pa.array([row not in giants for row in range(len(output))])
+            output, wrong = pc.if_else(keep, output, pa.scalar(None, output.type)), {**wrong, **giants}
         if not returned.nullable and output.null_count > len(failures) + len(wrong):
             for row, value in enumerate(values):
                 if value is None and row not in failures:
@@ -222,22 +214,3 @@ def _failure_columns(failures: dict[int, Failed], count: int) -> tuple[pa.Array,
     for row, failed in failures.items():
         errors[row], owners[row] = failed.error, failed.owner.value
     return pa.array(errors, ERROR_TYPE), pa.array(owners, OWNER_TYPE)
-
-
-@contextmanager
-def _environment(env: Any) -> Iterator[None]:
-    """Set variables for the time of the calls."""
-    if not env:
-        yield
-        return
-    values = {name: item.value() if isinstance(item, Secret) else item for name, item in env.items()}
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

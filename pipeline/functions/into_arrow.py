@@ -43,7 +43,9 @@ def _convert(values: Sequence[Any], write: Writer, errors: dict[int, str]) -> li
     for row, value in enumerate(values):
         try:
             converted.append(None if value is None else write(value))
-        except Exception as error:  # noqa: BLE001  # properties and validators are the user's code
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  # properties and validators are the user's code, which may exit
             converted.append(None)
             errors[row] = describe_error(error, named=False)
     return converted

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from pipeline.functions.caller import FunctionCaller
 from pipeline.functions.failures import RowOutcome
+from pipeline.functions.row_calls import Outcomes, RowCalls
 from pipeline.records.owners import Owner
 from scorers._function import RowFailure, columns_of
 from scorers.base import ScoreColumns
@@ -55,18 +58,32 @@ class FunctionScorer:
             The columns, and an owner a row: null where it did not fail, `data` where a value could not be bound,
             `network` for time-outs and rate limits, `harness` for a secret that is not there, else `judge`.
         """
+        calls = self.begin(rows)
+        calls.run()
+        return self.columns_of(calls.outcomes())
+
+    def begin(self, rows: pa.Table, wanted: Sequence[int] | None = None) -> RowCalls:
+        """The calls for some rows, not yet made; see `FunctionCaller.begin`.
+
+        Raises:
+            TypeError: a column without which the function cannot be called is missing.
+        """
         missing = [name for name in self._caller.required if name not in rows.column_names]
         if missing:
             raise TypeError(
                 f"scorer {self._name!r} needs a column {missing[0]!r}; found {', '.join(rows.column_names)}"
             )
-        outcomes = self._caller.call_rows(rows)
-        answers = [outcome.value if outcome.error is None else RowFailure(outcome.error) for outcome in outcomes]
+        return self._caller.begin(rows, wanted)
+
+    def columns_of(self, outcomes: Outcomes) -> tuple[ScoreColumns, pa.Array]:
+        """The columns and owners that `score_owned` returns, of some rows."""
+        found = self._caller.rows_of(outcomes)
+        answers = [outcome.value if outcome.error is None else RowFailure(outcome.error) for outcome in found]
         columns = self._masked(columns_of(answers, is_list=self._caller.returns_list))
         if columns.error.null_count == len(columns.error):
-            return columns, pa.nulls(len(outcomes), pa.string())
+            return columns, pa.nulls(len(found), pa.string())
         failed = columns.error.is_valid().to_pylist()
-        owners = [_owner(one) if bad else None for one, bad in zip(outcomes, failed, strict=True)]
+        owners = [_owner(one) if bad else None for one, bad in zip(found, failed, strict=True)]
         return columns, pa.array(owners, pa.string())
 
     def _masked(self, columns: ScoreColumns) -> ScoreColumns:
