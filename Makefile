@@ -4,14 +4,15 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check format bench lock clean
+.PHONY: help demo test check format bench bench-short lock clean
 
 help:
 	@echo "make demo    the quick start and 20,000 scored rows on a local Ray"
 	@echo "make test    the tests (slow ones: .venv/bin/pytest -m slow)"
 	@echo "make check   format, lint, types, import contracts"
 	@echo "make format  let ruff rewrite what it can"
-	@echo "make bench   measure against hand-written scripts"
+	@echo "make bench   measure against hand-written scripts and other libraries; writes benchmarks/RESULTS.md"
+	@echo "make bench-short  the same at tiny sizes: proves that it works, writes nothing"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
 
 demo: $(READY)
@@ -34,6 +35,9 @@ format: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py
+
+bench-short: $(READY)
+	$(BIN)/python benchmarks/run.py --short
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,6 +1,6 @@
 """Writes the rows of the benchmark: unique texts of about 280 characters and what was expected. Seeded.
 
-python benchmarks/rows.py FILE [ROWS]
+python benchmarks/rows.py FILE [ROWS [FIRST]]
 """
 
 import sys
@@ -59,13 +59,13 @@ def batch(random: np.random.Generator, words: pa.Array, first: int, rows: int) -
     )
 
 
-def write_rows(target: Path, rows: int = ROWS) -> None:
-    """Write the Parquet file, batch by batch."""
-    random = np.random.default_rng(SEED)
+def write_rows(target: Path, rows: int = ROWS, first_row: int = 0) -> None:
+    """Write the Parquet file, batch by batch. Files that begin at other first rows have other texts."""
+    random = np.random.default_rng([SEED, first_row])
     words = vocabulary(random)
     writer = None
     for first in range(0, rows, ROWS_PER_BATCH):
-        table = batch(random, words, first, min(ROWS_PER_BATCH, rows - first))
+        table = batch(random, words, first_row + first, min(ROWS_PER_BATCH, rows - first))
         writer = writer or pq.ParquetWriter(target, table.schema, compression="zstd")
         writer.write_table(table, row_group_size=ROWS_PER_BATCH)
     if writer is not None:
@@ -73,4 +73,4 @@ def write_rows(target: Path, rows: int = ROWS) -> None:
 
 
 if __name__ == "__main__":
-    write_rows(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else ROWS)
+    write_rows(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -4,11 +4,12 @@ python benchmarks/spine.py FILE FOLDER      one JSON object with `duration_s`, f
 """
 
 import json
-import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from floor import PATTERN
+from processes import run as run_command
 
 SCORERS = (
     'exact_match:{"name": "exact"}',
@@ -18,31 +19,21 @@ SCORERS = (
 )
 
 
-def command(source: Path, folder: Path) -> list[str]:
+def command(
+    sources: Sequence[Path], folder: Path, *, scorers: Sequence[str] = SCORERS, engine: str = "ray"
+) -> list[str]:
     """The command line."""
     assay = str(Path(sys.executable).with_name("assay"))
     columns = ["--output-column", "output", "--expected-column", "expected"]
-    scorers = [word for scorer in SCORERS for word in ("-s", scorer)]
-    return [
-        assay,
-        "score",
-        str(source),
-        *columns,
-        *scorers,
-        "--to",
-        str(folder),
-        "--engine",
-        "ray",
-        "--json",
-        "--quiet",
-    ]
+    named = [word for scorer in scorers for word in ("-s", scorer)]
+    where = ["--to", str(folder), "--engine", engine]
+    return [assay, "score", *map(str, sources), *columns, *named, *where, "--json", "--quiet"]
 
 
-def run(source: Path, folder: Path) -> float:
+def seconds(source: Path, folder: Path) -> float:
     """Seconds from reading to commit, without the start of Ray."""
-    done = subprocess.run(command(source, folder), check=True, stdout=subprocess.PIPE, text=True)
-    return float(json.loads(done.stdout)["duration_s"])
+    return float(json.loads(run_command(command([source], folder)).stdout)["duration_s"])
 
 
 if __name__ == "__main__":
-    print(json.dumps({"duration_s": run(Path(sys.argv[1]), Path(sys.argv[2]))}))
+    print(json.dumps({"duration_s": seconds(Path(sys.argv[1]), Path(sys.argv[2]))}))

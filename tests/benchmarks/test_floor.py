@@ -1,20 +1,9 @@
 """The script that the benchmark measures against computes what the scorers compute."""
 
-import importlib
-from pathlib import Path
-
 import polars as pl
 import pytest
 
 import scorers
-
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
-
-@pytest.fixture
-def beside(monkeypatch):
-    monkeypatch.syspath_prepend(FOLDER)
-    return importlib.import_module
 
 
 @pytest.fixture
@@ -43,3 +32,10 @@ def test_the_floor_agrees_with_the_scorers(rows, beside):
         assert 0.2 < by_hand[f"{scorer.name}_value"].mean() < 1.0
         assert pl.Series(found.value).to_list() == pytest.approx(by_hand[f"{scorer.name}_value"].to_list(), abs=1e-12)
         assert pl.Series(found.metadata).to_list() == by_hand[f"{scorer.name}_metadata"].to_list()
+
+
+def test_files_of_other_first_rows_have_other_rows(rows, beside, tmp_path):
+    beside("rows").write_rows(tmp_path / "more.parquet", 2_000, 3_000)
+    more = pl.read_parquet(tmp_path / "more.parquet")
+    assert more["id"].to_list() == list(range(3_000, 5_000))
+    assert pl.concat([rows, more])["expected"].n_unique() == 5_000
