@@ -7,6 +7,15 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line (None: the process's own) and return its exit status."""
-    from pipeline.cli.app import run_command_line
+    from pipeline.cli.interruption import INTERRUPTED, interruptible, leave_quietly
 
-    return run_command_line(arguments)
+    with interruptible():
+        try:
+            from pipeline.cli.app import run_command_line
+
+            status = run_command_line(arguments)
+        except KeyboardInterrupt:  # while the command line itself was loaded
+            status = INTERRUPTED
+    if arguments is None:
+        leave_quietly(status)
+    return status

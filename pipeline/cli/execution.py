@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
-import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from pipeline.cli.exit_codes import ExitCode, tell
 from pipeline.cli.gates import Floor, judge
+from pipeline.cli.interruption import ctrl_c
 from pipeline.cli.progress import ProgressDisplay
 from pipeline.cli.screen import print_facts, print_json
 from pipeline.cli.summary_view import Finished, print_finished
@@ -25,7 +20,6 @@ if TYPE_CHECKING:
     from pipeline.evaluation.progress import OnProgress
 
 POLL_S = 0.5  # seconds between two looks at a run
-STOPPING = "stopping: rows in work are finished or given up, finished parts are kept; Ctrl-C again kills"
 
 
 class Shown(NamedTuple):
@@ -46,11 +40,15 @@ def follow_run(
         start: starts the run, or returns one that has ended already.
         store: what `--store` was, for the commands that are shown.
     """
-    from pipeline.evaluation.runner import live_run
+    from pipeline.evaluation.runner import live_run, stop_live_runs
 
     driver = _Driver()
     with ProgressDisplay(quiet=shown.quiet) as display, ctrl_c(driver.stop, driver.kill):
-        begun = start(display)
+        try:
+            begun = start(display)
+        except KeyboardInterrupt:
+            stop_live_runs()  # it may have begun all the same, and would be waited for
+            raise
         driven = live_run(client.store.url, begun.id)
         driver.signal = driven.stop if driven is not None else None
         if begun.is_terminal and not shown.quiet:
@@ -120,26 +118,3 @@ def show_preview(preview: PlanPreview, *, as_json: bool) -> int:
     calls = ", ".join(f"{count:,} of {name}" for name, count in preview.calls.items())
     print_facts([("parts", preview.parts), ("rows", preview.rows), ("calls", calls or "none of Python functions")])
     return ExitCode.DONE
-
-
-@contextmanager
-def ctrl_c(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
-    """While the block runs, the first Ctrl-C says that it stops and calls `first`; later ones call `second`."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed = 0
-
-    def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
-        nonlocal pressed
-        pressed += 1
-        if pressed == 1:
-            # Not print: the handler may have cut into one, and buffers refuse to be entered twice.
-            os.write(sys.stderr.fileno(), f"assay: {STOPPING}\n".encode())
-        (first if pressed == 1 else second)()
-
-    before = signal.signal(signal.SIGINT, on_signal)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

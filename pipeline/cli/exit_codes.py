@@ -10,6 +10,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from pipeline import errors
+from pipeline.cli.interruption import INTERRUPTED
 
 DEBUG_VARIABLE = "ASSAY_DEBUG"  # 1: show the traceback too
 
@@ -26,7 +27,7 @@ class ExitCode(IntEnum):
     """`--fail-under`."""
     NOT_ENOUGH = 4
     """No row was scored, so that nothing can be said."""
-    INTERRUPTED = 130
+    INTERRUPTED = INTERRUPTED
     """Stopped by the user, and resumable."""
 
 

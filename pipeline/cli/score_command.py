@@ -172,8 +172,8 @@ def _score_into_store(store: str | None, scoring: FileScoring, chosen: RunOption
 def _score_into_folder(prepared: PreparedFolder, chosen: RunOptions, shown: Shown) -> int:
     from dataclasses import replace
 
-    from pipeline.cli.execution import ctrl_c
     from pipeline.cli.gates import judge
+    from pipeline.cli.interruption import ctrl_c
     from pipeline.cli.progress import ProgressDisplay
     from pipeline.cli.summary_view import Finished, print_finished
     from pipeline.engine import StopSignal

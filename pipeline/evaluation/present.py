@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.evaluation.catalog import Catalog
 from pipeline.evaluation.handles import Evaluation, EvaluationRun, EvaluationScorer, EvaluationSuite
 from pipeline.evaluation.progress import RunProgress
+from pipeline.evaluation.results import ResultFolder
 from pipeline.evaluation.runner import RunThread, live_run
 from pipeline.evaluation.status import RunState, read_state
 from pipeline.records.dataset import DatasetRevisionRef
@@ -76,7 +77,7 @@ def run_handle(catalog: Catalog, record: RunRecord, client: EvaluationClient) ->
         error_message=message,
         summary=outcome.summary if outcome else None,
         duration_s=outcome.duration_s if outcome else state.ended.duration_s if state.ended else None,
-        progress=_progress(state, thread),
+        progress=_progress(catalog, record, state, thread),
         where=f"{catalog.store.display}/runs/{record.id}",
         _client=client,
     )
@@ -94,19 +95,30 @@ def _status(state: RunState, thread: RunThread | None) -> tuple[EvaluationRunSta
     return state.status, state.error_message
 
 
-def _progress(state: RunState, thread: RunThread | None) -> RunProgress | None:
+def _progress(catalog: Catalog, record: RunRecord, state: RunState, thread: RunThread | None) -> RunProgress | None:
     if thread is not None:
         return thread.progress
     beat = state.heartbeat
+    if state.status.is_terminal and state.outcome is None:
+        # Parts may have been done since its last sign of life, which is seconds before its end.
+        standing = ResultFolder(catalog.store, f"runs/{record.id}").standing_parts()
+        if standing is not None:
+            return _progress_of(state.status, *standing, failures=beat.failures if beat else {})
     if beat is None:
         return None
+    return _progress_of(state.status, beat.parts, beat.parts_done, beat.rows, beat.rows_done, failures=beat.failures)
+
+
+def _progress_of(
+    status: EvaluationRunStatus, parts: int, parts_done: int, rows: int, rows_done: int, *, failures: dict[str, int]
+) -> RunProgress:
     return RunProgress(
-        status=state.status,
-        parts=beat.parts,
-        parts_done=beat.parts_done,
-        rows=beat.rows,
-        rows_done=beat.rows_done,
-        failures=beat.failures,
+        status=status,
+        parts=parts,
+        parts_done=parts_done,
+        rows=rows,
+        rows_done=rows_done,
+        failures=failures,
         elapsed_s=0.0,
         rate=None,
         eta_s=None,

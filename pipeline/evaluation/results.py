@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -16,6 +17,15 @@ from pipeline.records.evaluation import Outcome
 from pipeline.records.names import nearest
 from pipeline.records.plan import Manifest, Plan
 from pipeline.store import Store, read_manifest
+
+
+class StandingParts(NamedTuple):
+    """How much of a plan is done."""
+
+    parts: int
+    parts_done: int
+    rows: int
+    rows_done: int
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,16 @@ class ResultFolder:
             return None, None
         plan = self.plan()
         return plan.rows, plan.parts[0].rows
+
+    def standing_parts(self) -> StandingParts | None:
+        """What is done of the plan, told from the names of the receipts; None where there is no plan."""
+        try:
+            plan = self.plan()
+        except DatasetError:
+            return None
+        names = {key.rpartition("/")[2] for key in self.store.list(f"{self.key('receipt')}/")}
+        done = [part.rows for part in plan.parts if f"{part.index}.json" in names]
+        return StandingParts(len(plan.parts), len(done), plan.rows, sum(done))
 
     def outcome(self) -> Outcome | None:
         """What the run amounts to; None where it has not succeeded."""

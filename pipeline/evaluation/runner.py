@@ -104,9 +104,19 @@ def live_run(store_url: str, run_id: str) -> RunThread | None:
         return _live.get((store_url, run_id))
 
 
-def _wait_for_live_runs() -> None:
+def stop_live_runs() -> None:
+    """Stop every run that this process drives; returns at once."""
+    for thread in _living():
+        thread.stop.stop()
+
+
+def _living() -> list[RunThread]:
     with _lock:
-        waiting = [thread for thread in _live.values() if thread.is_alive]
+        return [thread for thread in _live.values() if thread.is_alive]
+
+
+def _wait_for_live_runs() -> None:
+    waiting = _living()
     if not waiting:
         return
     print(f"assay: waiting for {len(waiting)} unfinished run(s); Ctrl-C stops them, resumable", file=sys.stderr)

@@ -1,0 +1,69 @@
+"""Ctrl-C and SIGTERM: both interrupt a command, before, in and after its work. Imports nothing that takes long."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+INTERRUPTED = 130  # stopped by the user, and resumable
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # a terminal's Ctrl-C; what schedulers and `kill` send before they kill
+STOPPING = "stopping: rows in work are finished or given up, finished parts are kept; Ctrl-C again kills"
+
+Handler = Callable[[int, FrameType | None], object]
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """While the block runs, both signals raise KeyboardInterrupt, as Python lets Ctrl-C do."""
+    with _handled_by(signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def ctrl_c(first: Callable[[], None], second: Callable[[], None]) -> Iterator[None]:
+    """While the block runs, the first signal says that the run stops and calls `first`; later ones call `second`."""
+    pressed = 0
+
+    def on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a handler
+        nonlocal pressed
+        pressed += 1
+        if pressed == 1:
+            # Not print: the handler may have cut into one, and buffers refuse to be entered twice.
+            os.write(sys.stderr.fileno(), f"assay: {STOPPING}\n".encode())
+        (first if pressed == 1 else second)()
+
+    with _handled_by(on_signal):
+        yield
+
+
+def leave_quietly(status: int) -> None:
+    """From here to the end of the process a signal ends it at once: all is told, and only Ray is shut down yet.
+
+    Its processes go with this one; its folder is swept by the next start.
+    """
+
+    def leave(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the signature of a handler
+        os._exit(status)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            signal.signal(number, leave)
+
+
+@contextmanager
+def _handled_by(handler: Handler) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
