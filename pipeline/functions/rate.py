@@ -14,7 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from pipeline.records.limits import LimitDesk, LimitRule, PermitAnswer, PermitRequest, Refusal
-from pipeline.records.permits import AHEAD_S, LEASE_S, PermitDesk
+from pipeline.records.permits import LEASE_S, PermitDesk
 
 IDLE_S = 1.0  # the thread that asks ends after so long without a question, and is started again by the next
 MEMORY_S = 0.5  # over which the speed of this worker is measured, to know how much to ask for
@@ -125,8 +125,8 @@ class RateLimiter:
         return permit
 
     def _wanted(self, now: float) -> int:
-        """Permits to ask for: one for each caller, or for what is called soon, once half of that is used up."""
-        ahead = int(self._pace.at(now) * AHEAD_S)
+        """Permits to ask for: one for each caller, or for what is called before they are void, once half is used up."""
+        ahead = int(self._pace.at(now) * LEASE_S)
         missing = ahead - len(self._hand)
         return max(len(self._callers), missing if missing * 2 >= ahead else 0)
 

@@ -121,6 +121,15 @@ def test_a_batch_is_a_fifth_of_a_second() -> None:
     assert Desk().ask(1000, LimitRule("key", calls_per_s=100)).permits == 100 * BATCH_S
 
 
+def test_a_batch_is_shared_with_those_who_wait() -> None:
+    desk, fast = Desk(), LimitRule("key", calls_per_s=100)
+    for client in "abcd":
+        desk.ask(1000, fast, client)
+    assert desk.ask(1000, fast, "e").permits == 0
+    desk.now += 0.2
+    assert 1 < desk.ask(1000, fast, "b").permits <= 100 * BATCH_S / 2
+
+
 def test_an_idle_time_is_not_saved_up() -> None:
     desk = Desk()
     desk.ask(1)
@@ -170,7 +179,7 @@ def test_a_client_brings_a_new_desk_the_pause_that_it_knows_of() -> None:
 
 
 def spacing(desk: Desk) -> float:
-    """Seconds between permits, as the desk has them now."""
+    """Seconds between permits, as the desk has them now, for a thousand a second."""
     desk.now += 0.001
     answer = desk.ask(2, LimitRule("key", calls_per_s=1000))
     assert answer.permits
@@ -200,6 +209,14 @@ def test_refusals_of_calls_that_began_before_the_cut_say_nothing_new() -> None:
     assert spacing(desk) == pytest.approx(0.002 / (0.5 + 3 * RECOVERY_PER_S), rel=0.01)
 
 
+def test_the_pace_is_cut_once_a_second_at_most() -> None:
+    desk = Desk()
+    for _ in range(9):
+        desk.ask(0, refusals=(Refusal(0.0),))
+        desk.now += 0.1
+    assert spacing(desk) == pytest.approx(0.001 / (0.5 + 0.9 * RECOVERY_PER_S), rel=0.01)
+
+
 def test_the_pace_recovers_after_a_pause_and_not_in_it() -> None:
     desk = Desk()
     desk.ask(0, refusals=(Refusal(0.0, 50.0),))
@@ -209,10 +226,10 @@ def test_the_pace_recovers_after_a_pause_and_not_in_it() -> None:
 
 def test_refusals_without_end_leave_a_trickle_that_recovers() -> None:
     desk = Desk()
-    for _ in range(200):
-        desk.now += 1.001
-        desk.ask(0, refusals=(Refusal(0.0),))
-    assert spacing(desk) <= 0.001 / LEAST_PACE
+    for _ in range(20):
+        desk.ask(0, refusals=(Refusal(0.0, 10.0),))
+        desk.now += 10
+    assert spacing(desk) == pytest.approx(0.001 / LEAST_PACE, rel=0.01)
     desk.now += 1 / RECOVERY_PER_S
     assert spacing(desk) == pytest.approx(0.001, rel=1e-6)
 
