@@ -24,9 +24,16 @@ PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 SHARE_OF_PART = 0.8  # of the time that a part has: the member is ended for it, and not the worker that waits
 POLL_S = 0.1  # how soon a stop is seen while pools are opened: a model takes minutes to load
 
+GUARD_SHARES = 1.5  # of a worker's share of the memory limit: its steps keep within one, a runaway does not stop there
+
 
 def make_crew(
-    cluster: Cluster, spec: WorkerSpec, arrangement: Arrangement, pools: Mapping[str, Members], limits: bytes | None
+    cluster: Cluster,
+    spec: WorkerSpec,
+    arrangement: Arrangement,
+    pools: Mapping[str, Members],
+    limits: bytes | None,
+    memory_limit: int | None = None,
 ) -> Crew:
     """The crew of a run. The pickled spec may be large, so it is stored once."""
     import cloudpickle
@@ -38,6 +45,7 @@ def make_crew(
         "workers": arrangement.workers,
         "services": {name: tuple(members) for name, members in pools.items()},
         "limits": limits,
+        "most_memory": None if memory_limit is None else int(GUARD_SHARES * memory_limit / arrangement.workers),
     }
     actor_class = _actor_class(cluster, arrangement.worker, spec.parts_at_once)
     opening = (ray.put(cloudpickle.dumps(spec)), setting)

@@ -29,6 +29,7 @@ def execute(
     ray_address: str | None = None,
     workers: int | None = None,
     at_most: int | None = None,
+    memory_limit: int | None = None,
     resources: Resources | None = None,
     patience: Patience = PATIENCE,
 ) -> dict[int, Receipt]:
@@ -43,6 +44,7 @@ def execute(
         ray_address: of a cluster; None: RAY_ADDRESS, else a local Ray.
         workers: how many at most; None: as many as the cluster's CPUs hold. The inline engine has one.
         at_most: workers at most, although the cluster may hold more; None: no bound.
+        memory_limit: bytes of all workers together: one on Ray that holds half as much again as its share is ended.
         resources: of one worker on Ray; None: one CPU.
         patience: how long is waited for the next finished row of a part, and for workers.
 
@@ -65,7 +67,18 @@ def execute(
     with connected(named_address(ray_address)) as cluster:
         needs = resources or Resources()
         used = min(len(parts), at_most or len(parts))
-        _run_on(cluster, spec, ledger, parts, used=used, workers=workers, resources=needs, stop=stop, patience=patience)
+        _run_on(
+            cluster,
+            spec,
+            ledger,
+            parts,
+            used=used,
+            workers=workers,
+            memory_limit=memory_limit,
+            resources=needs,
+            stop=stop,
+            patience=patience,
+        )
     return ledger.receipts
 
 
@@ -77,6 +90,7 @@ def _run_on(
     *,
     used: int,
     workers: int | None,
+    memory_limit: int | None,
     resources: Resources,
     stop: StopSignal,
     patience: Patience,
@@ -85,7 +99,7 @@ def _run_on(
     arrangement = arrange(cluster.nodes, resources, pools, used, workers)
     limits = cluster_limits(is_own=cluster.is_own)
     with open_pools(cluster, spec.services, arrangement, limits, timeout_s=patience.part_s, stop=stop) as members:
-        crew = make_crew(cluster, spec, arrangement, members, limits)
+        crew = make_crew(cluster, spec, arrangement, members, limits, memory_limit)
         pool = RayPool(crew, resources=arrangement.worker, stop=stop, patience=patience, gcs=cluster.gcs)
         is_orderly = False
         try:

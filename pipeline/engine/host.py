@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from pipeline.engine.assignment import Assignment
 from pipeline.engine.choose import unseen
+from pipeline.engine.memory_guard import start_memory_guard
 from pipeline.engine.outcome import Failure, Outcome, attempt
-from pipeline.engine.pulse import Pulse
+from pipeline.engine.pulse import Pulse, leave_last_words
 from pipeline.engine.services import Answer, Members, ServiceClient
 from pipeline.engine.work import PartWorker, Place, Service, ServiceSpec, WorkerSpec
 from pipeline.errors import EngineError
@@ -28,6 +29,8 @@ class Setting(NamedTuple):
     """The fields of `Members`, by name."""
     limits: bytes | None
     """Pickled: of `Place.limits`."""
+    most_memory: int | None = None
+    """Bytes at which a worker is ended; None: no bound."""
 
 
 class ActorHost:
@@ -52,6 +55,7 @@ class ActorHost:
             self._opened = spec.open(self._place())
             if self._pulse_key is not None:
                 self._pulse = Pulse(self._pulse_key, self._opened.rows_finished)  # type: ignore[union-attr]
+                self._guard_memory(self._pulse_key)
         except BaseException as error:  # noqa: BLE001 - the border: a failure travels as a value
             return Failure.of(error)
         return None
@@ -83,6 +87,10 @@ class ActorHost:
         clients = {name: ServiceClient(name, Members(*fields)) for name, fields in self._setting.services.items()}
         limits = None if self._setting.limits is None else pickle.loads(self._setting.limits)
         return Place(self._setting.workers, clients, limits)
+
+    def _guard_memory(self, pulse_key: bytes) -> None:
+        if self._setting.most_memory is not None:
+            start_memory_guard(self._setting.most_memory, lambda reason: leave_last_words(pulse_key, reason))
 
     def _check_landmarks(self) -> None:
         for path in unseen(self._setting.marks):

@@ -41,6 +41,27 @@ class Pulse:
                 continue
 
 
+def leave_last_words(key: bytes, text: str) -> None:
+    """Say why a worker ends itself, for `last_words`."""
+    from ray.experimental.internal_kv import _internal_kv_put
+
+    _internal_kv_put(_last_words_key(key), text.encode(), overwrite=True)
+
+
+def last_words(key: bytes) -> str | None:
+    """Why the worker of this pulse ended itself; None where it did not say. They are told once."""
+    words_key = _last_words_key(key)
+    found = read_pulses([words_key]).get(words_key)
+    if found is None:
+        return None
+    clear_pulses([words_key])
+    return found.decode()
+
+
+def _last_words_key(key: bytes) -> bytes:
+    return key + b"/last-words"
+
+
 def read_pulses(keys: Sequence[bytes]) -> dict[bytes, bytes]:
     """The numbers that are there. Nothing where the cluster does not answer."""
     from ray._private.worker import global_worker

@@ -11,7 +11,7 @@ from pipeline.engine.events import Started, Stopping, Waiting
 from pipeline.engine.gcs import GcsWatch
 from pipeline.engine.ledger import Ledger
 from pipeline.engine.outcome import Outcome
-from pipeline.engine.pulse import PULSE_S, clear_pulses, read_pulses
+from pipeline.engine.pulse import PULSE_S, clear_pulses, last_words, read_pulses
 from pipeline.engine.seat import Crew, Seat
 from pipeline.engine.services import raise_problem
 from pipeline.engine.stop import StopSignal
@@ -156,7 +156,9 @@ class RayPool:
             if seat.opening is None:
                 seat.reopen(is_replaced=isinstance(error, ray.exceptions.ActorDiedError))
             if is_blamed:
-                ledger.lose(assignment, seat.ended_because or _first_line(error), seat.name)
+                ledger.lose(
+                    assignment, seat.ended_because or last_words(seat.pulse_key) or _first_line(error), seat.name
+                )
             else:
                 ledger.put_back(assignment)
             return

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import CorruptError
 from pipeline.store.parquet import ROWS_PER_GROUP, iterate_parquet
+from pipeline.store.row_bytes import unfolded_bytes
 
 BYTES_PER_TABLE = 32 << 20  # in memory: what one step may hold
 _PROBE_ROWS = 128  # read first where the metadata cannot tell what a row weighs: 128 MiB if it weighs a mebibyte
@@ -70,15 +71,17 @@ class ParquetCursor:
         table = self._rest if self._rest is not None else self._next_table()
         if table is None:
             raise CorruptError(f"{self._name}: ends after row {self._next}; restore it, or make it again", self._name)
-        self._next += min(at_most, table.num_rows)
-        self._rest = table.slice(at_most) if table.num_rows > at_most else None
-        return table.slice(0, at_most)
+        rows = min(at_most, table.num_rows, self._step)
+        self._next += rows
+        self._rest = table.slice(rows) if table.num_rows > rows else None
+        return table.slice(0, rows)
 
     def _next_table(self) -> pa.Table | None:
         table = next(self._tables, None)
         if table is not None and table.num_rows:
-            fitting = max(1, min(self._most, int(table.num_rows * self._table_bytes / max(table.nbytes, 1))))
-            # The size of a step cannot be changed: the row group is begun anew, up to where this one ended.
+            weight = max(unfolded_bytes(table), 1)
+            fitting = max(1, min(self._most, table.num_rows * self._table_bytes // weight))
+            # The size of a step cannot be changed: the row group is begun anew, up to where this table ended.
             if fitting < self._step // 2 or (fitting > self._step == table.num_rows == _PROBE_ROWS):
                 self._step = fitting
                 self._tables = self._from(self._next + table.num_rows)

@@ -50,6 +50,17 @@ def fitting_rows(table: pa.Table, n_bytes: int) -> tuple[int, int]:
     return fit, int(ends[fit - 1]) if fit else 0
 
 
+def unfolded_bytes(table: pa.Table) -> int:
+    """Bytes that a table takes, about, once dictionaries have become the values that they stand for."""
+    folded = [column for column in table.columns if pa.types.is_dictionary(column.type)]
+    return int(table.nbytes) + sum(_values_of(chunk) for column in folded for chunk in column.chunks)
+
+
+def _values_of(array: pa.DictionaryArray) -> int:
+    weights = pa.array(_value_bytes(array.dictionary), pa.int64())
+    return int(pc.sum(weights.take(array.indices)).as_py() or 0)
+
+
 def row_bytes(table: pa.Table) -> Any:
     """int64, one entry a row: the bytes of its values, of text their length; nulls of text and bits count nothing."""
     total = np.zeros(table.num_rows, dtype=np.int64)
