@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 from pipeline.engine.outcome import Failure, LostServiceError
 from pipeline.errors import EngineError
 
+OPEN_TRIES = 5  # besides Ray's own: a member that is being restarted may refuse them all within a moment
+RESTART_S = 1.5  # that a restart takes, about
+
 
 class Members(NamedTuple):
     """One pool, as the workers are told of it."""
@@ -46,14 +49,26 @@ class ServiceClient:
         """
         actor = next(self._turns)
         # Opening again costs a round trip and waits while the member is restarted; a request would fail at once.
-        # To load what it serves may take minutes, so only the request has a deadline.
-        raise_problem(self._ask(actor, lambda: actor.open.remote(*self._members.opening), None), self._name)
+        self._open(actor)
         answer = self._ask(actor, lambda: actor.serve.remote(request), self._members.timeout_s)
         if answer is None:
             raise LostServiceError(f"{self._name} was restarted while it was asked")
         if answer.failure is not None:
             raise answer.failure.to_error(self._name)
         return answer.value
+
+    def _open(self, actor: Any) -> None:
+        """To load what it serves may take minutes, so it has no deadline; to open again does nothing twice."""
+        from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+        patient = Retrying(
+            stop=stop_after_attempt(OPEN_TRIES),
+            wait=wait_fixed(RESTART_S),
+            retry=retry_if_exception_type(LostServiceError),
+            reraise=True,
+        )
+        problem = patient(self._ask, actor, lambda: actor.open.remote(*self._members.opening), None)
+        raise_problem(problem, self._name)
 
     def _ask(self, actor: Any, send: Callable[[], Any], timeout_s: float | None) -> Any:
         import ray

@@ -42,8 +42,9 @@ def test_a_part_whose_member_died_is_done_again_by_a_new_member(tmp_path: Path) 
 def test_a_member_that_gives_no_answer_is_ended_and_the_part_is_done_again(tmp_path: Path) -> None:
     run = Run(asking(tmp_path, {1: "hangs once"}), 3, engine="ray", patience=Patience(part_s=10.0))
     assert sorted(run.execute()) == [0, 1, 2]
-    [failed] = run.told(PartFailed)
-    assert failed.message == "LostServiceError: doubling gave no answer within 8 s"
+    assert [failed.message for failed in run.told(PartFailed)] == [
+        "LostServiceError: doubling gave no answer within 8 s"
+    ]
 
 
 def test_what_a_member_raises_ends_the_run_with_its_message(tmp_path: Path) -> None:
