@@ -20,8 +20,8 @@ from pipeline.errors import StoreError
 from pipeline.evaluation.stages import Stage
 from pipeline.records.digest import digest_bytes
 from pipeline.store import Store
+from pipeline.store.gc import JOURNAL
 
-FOLDER = "journal"
 ROW = "__assay_row_id"
 ORIGIN = "__assay_origin"
 """Which session made the output that a row of a piece is, or was scored on: scores are used with that output alone."""
@@ -105,7 +105,7 @@ class JournalFolder:
 
 def journal_folder(prefix: str) -> str:
     """Where the journals of a plan's parts are."""
-    return f"{prefix}/{FOLDER}" if prefix else FOLDER
+    return f"{prefix}/{JOURNAL}" if prefix else JOURNAL
 
 
 def journalled_parts(store: Store, prefix: str) -> frozenset[int]:

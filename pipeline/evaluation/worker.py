@@ -6,16 +6,17 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from pipeline.engine import Place, ServiceSpec
 from pipeline.errors import FailingRunError
+from pipeline.evaluation import keeping
 from pipeline.evaluation.evaluate import Evaluated
 from pipeline.evaluation.journal import JournalFolder
-from pipeline.evaluation.keeping import JOURNAL_S, Keeping, RowByRow
+from pipeline.evaluation.keeping import Keeping, RowByRow
 from pipeline.evaluation.load import load_evaluator
 from pipeline.evaluation.memory import step_bytes, worker_need
 from pipeline.evaluation.part_files import PartFiles, WrittenFiles
@@ -49,7 +50,7 @@ class EvaluationWork:
     """SHA-256 of pinned files that the driver has digested: not every worker need do it again."""
     journalled: frozenset[int] = frozenset()
     """Parts of which earlier attempts at the run have kept rows."""
-    journal_s: float = JOURNAL_S
+    journal_s: float = field(default_factory=lambda: keeping.JOURNAL_S)
     """Seconds between two times that finished rows of a part are kept."""
     memory_limit: int | None = None
     """Bytes of all workers together; None: as much as steps of the usual size take."""
@@ -98,9 +99,9 @@ class EvaluationWorker:
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
         work = self._work
-        keeping = self._keeping(part, is_kept=attempt > 1 or part.index in work.journalled)
+        kept = self._keeping(part, is_kept=attempt > 1 or part.index in work.journalled)
         with tempfile.TemporaryDirectory(prefix="assay-part-") as folder:
-            written, sums = self._evaluate(part, Path(folder), keeping)
+            written, sums = self._evaluate(part, Path(folder), kept)
             receipt = Receipt(
                 plan_sha256=work.plan_sha256,
                 part=part.index,
@@ -110,21 +111,21 @@ class EvaluationWorker:
                 sums=sums.model_dump(mode="json"),
             )
             standing = publish(work.store, work.prefix, receipt, written.paths)
-        if keeping is not None:
-            keeping.remove()
+        if kept is not None:
+            kept.remove()
         return standing
 
     def keep_rows(self, part: Part, first_row: int, rows: int, lost: str | None = None) -> None:
         """Call the functions for some rows of a part, and keep what comes out."""
-        keeping = self._keeping(part, is_kept=True)
-        if keeping is None:
+        kept = self._keeping(part, is_kept=True)
+        if kept is None:
             return
-        carrier = RowByRow(keeping, lost) if rows == 1 else keeping
+        carrier = RowByRow(kept, lost) if rows == 1 else kept
         with self._reading() as reader:
             for step in reader.steps(first_row, rows):
                 self._evaluator.carry_out(step, first_row, carrier)
                 first_row += step.num_rows
-        keeping.flush()
+        kept.flush()
         if isinstance(carrier, RowByRow):
             carrier.leave()
 
@@ -138,18 +139,18 @@ class EvaluationWorker:
             reader.close()
         self._evaluator.close()
 
-    def _evaluate(self, part: Part, folder: Path, keeping: Keeping | None) -> tuple[WrittenFiles, PartSums]:
+    def _evaluate(self, part: Part, folder: Path, kept: Keeping | None) -> tuple[WrittenFiles, PartSums]:
         record = self._work.record
         sums: list[PartSums] = []
         values: dict[str, list[pa.Array]] = {scorer.name: [] for scorer in record.scorers}
         with (
             PartFiles(self._evaluator.schema, folder, record.partition_by, self._step_bytes) as files,
             self._reading() as reader,
-            keeping or nullcontext(),
+            kept or nullcontext(),
         ):
             first_row = part.first_row
             for rows in reader.steps(part.first_row, part.rows):
-                evaluated = self._one_step(rows, first_row, keeping)
+                evaluated = self._one_step(rows, first_row, kept)
                 first_row += rows.num_rows
                 files.add(evaluated.rows)
                 sums.append(evaluated.sums)
@@ -157,12 +158,12 @@ class EvaluationWorker:
                     arrays += evaluated.rows[f"{name}_value"].chunks
             return files.close(), join_sums(sums, values)
 
-    def _one_step(self, rows: pa.Table, first_row: int, keeping: Keeping | None) -> Evaluated:
+    def _one_step(self, rows: pa.Table, first_row: int, kept: Keeping | None) -> Evaluated:
         try:
-            evaluated = self._evaluator.evaluate(rows, first_row, keeping)
+            evaluated = self._evaluator.evaluate(rows, first_row, kept)
         except FailingRunError:
-            if keeping is not None:
-                keeping.forget()  # or the run would fail for ever, though what was wrong is mended
+            if kept is not None:
+                kept.forget()  # or the run would fail for ever, though what was wrong is mended
             raise
         with self._lock:
             self._n_rows += rows.num_rows
@@ -174,8 +175,8 @@ class EvaluationWorker:
         if not stages:
             return None
         folder = JournalFolder(work.store, work.prefix, part.index, work.plan_sha256)
-        kept = folder.read(stages) if is_kept else None
-        return Keeping(folder, kept, has_task=self._evaluator.task is not None, every_s=work.journal_s)
+        found = folder.read(stages) if is_kept else None
+        return Keeping(folder, found, has_task=self._evaluator.task is not None, every_s=work.journal_s)
 
     @contextmanager
     def _reading(self) -> Iterator[RevisionReader]:

@@ -1,6 +1,7 @@
 """What may be removed from a store: objects that no manifest, receipt, revision or fresh heartbeat refers to.
 
-Looks first and removes only where asked. Everything younger than a day stays: it may belong to work that goes on.
+Looks first and removes only where asked. Rows kept of unfinished parts go when their run has been dead for a day: it
+then does those parts anew. Everything younger than a day stays: it may belong to work that goes on.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pipeline.store.probe import PROBE_PREFIX
 from pipeline.store.store import Store
 
 MIN_AGE_S = 24 * 3600
+JOURNAL = "journal"
+"""Folder of a plan, for finished rows of unfinished parts: outside of the index, and of use to a resumed run alone."""
 _OWN_TRACES = (PROBE_PREFIX, ".contract-")
 
 
@@ -78,10 +81,14 @@ def _unnamed_results(
 ) -> Iterator[GarbageItem]:
     if any(info.key.endswith("/heartbeat.json") and info.modified >= before for info in infos):
         return
-    folder = f"{prefix}/data/" if prefix else "data/"
-    unnamed = [info for info in infos if info.key.startswith(folder) and info.modified < before]
-    if not unnamed or (not prefix and not store.exists("plan.json")):
+    base = f"{prefix}/" if prefix else ""
+    old = [info for info in infos if info.modified < before]
+    unnamed = [info for info in old if info.key.startswith(f"{base}data/")]
+    kept = [info for info in old if info.key.startswith(f"{base}{JOURNAL}/")]
+    if not (unnamed or kept) or (not prefix and not store.exists("plan.json")):
         return
+    for info in kept:
+        yield GarbageItem(info.key, info.bytes, "rows kept of parts that nobody works on")
     named = _named_files(store, prefix, infos)
     if named is None:
         return

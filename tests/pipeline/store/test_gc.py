@@ -60,6 +60,30 @@ def test_only_files_that_no_receipt_names_go(store, prefix, is_committed):
     assert store.list() == before
 
 
+@pytest.mark.parametrize("prefix", ["runs/r", ""])
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_rows_kept_of_a_part_go_when_nobody_has_worked_on_it_for_a_day(store, prefix, is_committed):
+    begin(store, prefix, PLAN)
+    receipt = publish(store, prefix, *attempt(b"mine"))
+    if is_committed:
+        finish(store, prefix, PLAN, {0: receipt})
+    base = f"{prefix}/" if prefix else ""
+    kept = [f"{base}journal/0/{name}" for name in ("at-3.json", "piece.arrow")]
+    for key in kept:
+        store.put(key, b"kept")
+    assert removed(store) == []
+    age(store)
+    assert removed(store) == kept
+
+
+def test_rows_kept_for_a_live_run_stay(store):
+    begin(store, "runs/r", PLAN)
+    store.put("runs/r/journal/0/piece.arrow", b"kept")
+    age(store)
+    store.put("runs/r/attempts/1/heartbeat.json", b"{}")
+    assert removed(store) == []
+
+
 def test_a_dry_run_removes_nothing(store):
     store.put("datasets/d/data/x.parquet", b"lost")
     age(store)
