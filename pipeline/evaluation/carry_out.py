@@ -129,7 +129,6 @@ def _work(
             workers=options.workers,
             at_most=job.most_workers,
             memory_limit=options.memory_limit,
-            memory_limit=options.memory_limit,
             resources=job.resources,
             on_event=watch.on_event,
             stop=stop,
