@@ -12,8 +12,7 @@ from ulid import ULID
 
 from pipeline.errors import StoreError
 from pipeline.evaluation.journal import ORIGIN, ROW, JournalFolder, Kept
-from pipeline.evaluation.stages import TASK, Stage
-from pipeline.functions import RowCalls
+from pipeline.evaluation.stages import TASK, Calls, Stage
 
 JOURNAL_S = 10.0  # what a loss costs; a part that takes less is never kept
 
@@ -177,7 +176,7 @@ class RowByRow:
 class _Run:
     """The calls of one stage, and those of their rows that are not written yet."""
 
-    def __init__(self, stage: Stage, calls: RowCalls, ids: Sequence[int]) -> None:
+    def __init__(self, stage: Stage, calls: Calls, ids: Sequence[int]) -> None:
         self.stage = stage
         self.calls = calls
         self.unwritten: pa.Table | None = None

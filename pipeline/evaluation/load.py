@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import base64
-import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from pipeline.errors import FunctionError
+from pipeline.engine import Place
 from pipeline.evaluation.evaluate import Evaluator
-from pipeline.evaluation.stages import Stage, scorer_stage, task_stage
-from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer, missing_names
+from pipeline.evaluation.needed_secrets import check_secrets
+from pipeline.evaluation.served import FunctionService
+from pipeline.evaluation.stages import TASK, Stage, scorer_name, scorer_stage, task_stage
+from pipeline.functions import FunctionCaller, FunctionMaterial, FunctionScorer
 from pipeline.records import columns
 from pipeline.records.evaluation import EvaluationRecord, ScorerRecord
-from pipeline.records.limits import LimitDesk
 from scorers import SqlExpression, builtin_from_json
 from scorers.base import Scorer
 
@@ -24,56 +24,86 @@ def load_evaluator(
     record: EvaluationRecord,
     result_schema: str,
     functions: Mapping[str, FunctionMaterial],
-    *,
-    workers: int,
-    limits: LimitDesk | None = None,
+    pools: Mapping[str, FunctionService],
+    place: Place,
 ) -> Evaluator:
     """An evaluator of a definition. This is where user code is loaded.
 
     Args:
         result_schema: Arrow's IPC form, base64.
         functions: by version id.
-        workers: among how many workers the limits of a function are split.
-        limits: hands out what rate limits permit, to all workers; None: each keeps to its share.
+        pools: functions with resources of their own, by the name of their stage.
+        place: where the worker is opened; functions that are not served there are loaded here.
 
     Raises:
         FunctionError: a secret is not set on this node; found before the first row.
     """
-    _check_secrets(record, functions.values())
-    callers = {
-        version: FunctionCaller(material, share=workers, limits=limits) for version, material in functions.items()
-    }
-    task = callers.get(record.task_function_version_id or "")
-    sql = _sql_evaluator(record.scorers)
+    loading = _Loading(functions, pools, place)
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(result_schema)))
+    task = loading.task(record, schema)
+    scorers = [(scorer, loading.scorer(scorer)) for scorer in record.scorers]
+    sql = _sql_evaluator(record.scorers)
     return Evaluator(
         schema=schema,
-        task=task_stage(task, schema.field(columns.OUTPUT).type) if task else None,
+        task=task,
         output_column=record.output_column,
-        scorers=[(scorer, _scorer(scorer, callers)) for scorer in record.scorers],
+        scorers=scorers,
         sql=sql,
-        finished=lambda: sum(caller.rows_finished for caller in callers.values()),
-        closing=[*(caller.close for caller in callers.values()), *([sql.close] if sql else [])],
+        finished=loading.finished,
+        closing=[loading.close, *([sql.close] if sql else [])],
     )
 
 
-def _check_secrets(record: EvaluationRecord, functions: Iterable[FunctionMaterial]) -> None:
-    asked = [(material.record.name, material.record.options) for material in functions]
-    asked += [(scorer.name, scorer.function_options) for scorer in record.scorers]
-    for user, options in asked:
-        for name in missing_names(options):
-            raise FunctionError(
-                f"{name} is not set on node {socket.gethostname()}, and {user!r} needs it: "
-                "export it there, before Ray is started"
-            )
+class _Loading:
+    """Makes the stages of one worker: each function is loaded once, and here only if no pool serves it."""
 
+    def __init__(
+        self, functions: Mapping[str, FunctionMaterial], pools: Mapping[str, FunctionService], place: Place
+    ) -> None:
+        self._functions, self._pools, self._place = functions, pools, place
+        self._callers: dict[str, FunctionCaller] = {}
+        self._n_served = 0
 
-def _scorer(record: ScorerRecord, callers: Mapping[str, FunctionCaller]) -> Scorer | Stage | None:
-    if record.builtin is not None:
-        return builtin_from_json(record.builtin)
-    if record.function_version_id is not None:
-        return scorer_stage(FunctionScorer(callers[record.function_version_id]), record)
-    return None
+    def task(self, record: EvaluationRecord, schema: pa.Schema) -> Stage | None:
+        """The stage of the task; None where there is none."""
+        version = record.task_function_version_id
+        if version is None:
+            return None
+        return self._served(TASK) or task_stage(self._caller(version), schema.field(columns.OUTPUT).type)
+
+    def scorer(self, record: ScorerRecord) -> Scorer | Stage | None:
+        """A scorer; None for SQL."""
+        if record.builtin is not None:
+            check_secrets([(record.name, record.function_options)])
+            return builtin_from_json(record.builtin)
+        if record.function_version_id is None:
+            return None
+        served = self._served(scorer_name(record))
+        return served or scorer_stage(FunctionScorer(self._caller(record.function_version_id)), record)
+
+    def finished(self) -> int:
+        """Rows whose calls have ended, of all functions."""
+        return self._n_served + sum(caller.rows_finished for caller in self._callers.values())
+
+    def close(self) -> None:
+        """Give back threads and event loops."""
+        for caller in self._callers.values():
+            caller.close()
+
+    def _served(self, name: str) -> Stage | None:
+        serve = self._place.services.get(name)
+        return None if serve is None else self._pools[name].stage(serve, self._count)
+
+    def _count(self, n_rows: int) -> None:
+        self._n_served += n_rows
+
+    def _caller(self, version: str) -> FunctionCaller:
+        if version not in self._callers:
+            material = self._functions[version]
+            check_secrets([(material.record.name, material.record.options)])
+            place = self._place
+            self._callers[version] = FunctionCaller(material, share=place.workers, limits=place.limits)
+        return self._callers[version]
 
 
 def _sql_evaluator(records: Sequence[ScorerRecord]) -> Any:

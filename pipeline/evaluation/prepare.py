@@ -67,9 +67,8 @@ class Prepared:
         return Job(store, prefix, self.plan, work, self.resources(), prepared_s, most)
 
     def resources(self) -> Resources:
-        """What one worker asks of a cluster: the most that any of its functions asks for."""
-        asked = [material.record.options for material in self.functions.values()]
-        asked += [scorer.function_options for scorer in self.record.scorers]
+        """What one worker asks of a cluster: the most that any built-in asks for. Functions that ask have pools."""
+        asked = [scorer.function_options for scorer in self.record.scorers]
         environments = [options["runtime_env"] for options in asked if options.get("runtime_env")]
         return Resources(
             num_cpus=max([1.0, *(options["num_cpus"] for options in asked if "num_cpus" in options)]),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipeline.engine import Place
 from pipeline.evaluation.catalog import new_id
 from pipeline.evaluation.definition import define
 from pipeline.evaluation.expected import read_expected_from
@@ -60,7 +61,7 @@ def score(
 def _evaluate(store: Store, record: EvaluationRecord, shape: Revision, tables: Iterator[pa.Table]) -> Scores:
     functions = load_functions(store, record)
     schema = schema_of(record, shape, functions)
-    evaluator = load_evaluator(record, encode_schema(schema), functions, workers=1)
+    evaluator = load_evaluator(record, encode_schema(schema), functions, {}, Place())
     try:
         done, first, sums = [schema.empty_table()], 0, []
         for rows in tables:

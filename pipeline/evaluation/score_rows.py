@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.engine import LostServiceError
 from pipeline.records import columns
 from pipeline.records.evaluation import ScorerRecord
 from pipeline.records.owners import Owner
@@ -56,8 +57,8 @@ def score_rows(
         scored, owner = score(rows)
         _check_lengths(scored, rows.num_rows)
     except BaseException as error:
-        if isinstance(error, (KeyboardInterrupt, SystemExit)):
-            raise
+        if isinstance(error, (KeyboardInterrupt, SystemExit, LostServiceError)):
+            raise  # of the run, not of the scorer: the rows are tried again
         message = f"{type(error).__name__}: {error}"
         scored, owner = _failed_everywhere(message, rows.num_rows)
     places = _places(left_out)

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 from pipeline.evaluation.score_rows import OwnedScores
-from pipeline.functions import CallColumns, FunctionCaller, FunctionScorer, Outcomes, RowCalls
+from pipeline.functions import CallColumns, FunctionCaller, FunctionScorer, Outcomes
 from pipeline.records import columns
 from pipeline.records.evaluation import ScorerRecord
 from pipeline.records.owners import Owner
@@ -21,13 +21,34 @@ TASK = "task"
 _ERROR, _OWNER = "error", "owner"
 
 
+class Calls(Protocol):
+    """Calls of a function for some rows of a table: of this process, or of a pool."""
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The positions in the table of the rows that are called, in order."""
+
+    @property
+    def untold(self) -> Sequence[int]:
+        """Places in `rows` of those that were in no `news`."""
+
+    def run(self) -> None:
+        """Make the calls, and wait for them."""
+
+    def outcomes(self) -> Outcomes:
+        """What all rows came to, once the calls were made."""
+
+    def news(self) -> Outcomes:
+        """What has come in since `news` was asked before: for another thread, while the calls go on."""
+
+
 class Stage(NamedTuple):
     """One function, as the columns that it makes of rows."""
 
     name: str
     schema: pa.Schema
     """Of what it makes; `error` and `owner` are among them."""
-    begin: Callable[[pa.Table, Sequence[int] | None], RowCalls]
+    begin: Callable[[pa.Table, Sequence[int] | None], Calls]
     """The calls for the rows at some positions of a table (None: all), not yet made."""
     arrays: Callable[[Outcomes], Sequence[pa.Array]]
     """The columns of what calls came to."""
@@ -67,8 +88,22 @@ class Plain:
 
 def task_stage(caller: FunctionCaller, output: pa.DataType) -> Stage:
     """The stage of a task whose outputs have this type."""
-    fields = [(columns.OUTPUT, output), (_ERROR, columns.TEXT), (_OWNER, pa.string())]
-    return Stage(TASK, pa.schema(fields), caller.begin, caller.columns_of)
+    return Stage(TASK, stage_schema(None, output), caller.begin, caller.columns_of)
+
+
+def stage_schema(scorer: ScorerRecord | None, output: pa.DataType) -> pa.Schema:
+    """The columns that a stage makes: of a scorer, or (None) of a task whose outputs have this type."""
+    if scorer is None:
+        return pa.schema([(columns.OUTPUT, output), (_ERROR, columns.TEXT), (_OWNER, pa.string())])
+    fields = [("value", pa.float64()), (_ERROR, columns.TEXT), ("metadata", columns.TEXT)]
+    if scorer.emits_list:
+        fields.append(("values", columns.VALUES))
+    return pa.schema([*fields, (_OWNER, pa.string())])
+
+
+def scorer_name(record: ScorerRecord) -> str:
+    """The name of the stage of a scorer."""
+    return f"scorer {record.name}"
 
 
 def outputs_of(made: pa.Table) -> CallColumns:
@@ -78,16 +113,13 @@ def outputs_of(made: pa.Table) -> CallColumns:
 
 def scorer_stage(scorer: FunctionScorer, record: ScorerRecord) -> Stage:
     """The stage of a scorer."""
-    fields = [("value", pa.float64()), (_ERROR, columns.TEXT), ("metadata", columns.TEXT)]
-    if record.emits_list:
-        fields.append(("values", columns.VALUES))
 
     def arrays(outcomes: Outcomes) -> list[pa.Array]:
         scored, owner = scorer.columns_of(outcomes)
         values = pa.nulls(len(owner), columns.VALUES) if scored.values is None else scored.values
         return [scored.value, scored.error, scored.metadata, *([values] if record.emits_list else []), owner]
 
-    return Stage(f"scorer {record.name}", pa.schema([*fields, (_OWNER, pa.string())]), scorer.begin, arrays)
+    return Stage(scorer_name(record), stage_schema(record, pa.null()), scorer.begin, arrays)
 
 
 def scores_of(made: pa.Table) -> OwnedScores:

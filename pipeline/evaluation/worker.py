@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.engine import Place, ServiceSpec
+from pipeline.engine import Place
 from pipeline.errors import FailingRunError
 from pipeline.evaluation import keeping
 from pipeline.evaluation.evaluate import Evaluated
@@ -21,8 +22,10 @@ from pipeline.evaluation.load import load_evaluator
 from pipeline.evaluation.memory import step_bytes, worker_need
 from pipeline.evaluation.part_files import PartFiles, WrittenFiles
 from pipeline.evaluation.planning import parts_at_once
+from pipeline.evaluation.served import FunctionService, services_of
 from pipeline.evaluation.sums import join_sums
 from pipeline.functions import FunctionMaterial
+from pipeline.records import columns
 from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.plan import Part, Receipt
@@ -69,9 +72,11 @@ class EvaluationWork:
         return parts_at_once(self.record, {version: made.record for version, made in self.functions.items()})
 
     @property
-    def services(self) -> Mapping[str, ServiceSpec]:
-        """None."""
-        return {}
+    def services(self) -> Mapping[str, FunctionService]:
+        """The functions with resources of their own, by the name of their stage."""
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.result_schema)))
+        output = schema.field(self.record.output_column or columns.OUTPUT).type
+        return services_of(self.functions, self.record.task_function_version_id, self.record.scorers, output)
 
     def with_journal(self, parts: frozenset[int]) -> EvaluationWork:
         """The same, where rows of these parts are kept."""
@@ -92,9 +97,7 @@ class EvaluationWorker:
         self._readers: list[RevisionReader] = []
         self._lock = threading.Lock()
         self._n_rows = 0
-        self._evaluator = load_evaluator(
-            work.record, work.result_schema, work.functions, workers=place.workers, limits=place.limits
-        )
+        self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, work.services, place)
 
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
