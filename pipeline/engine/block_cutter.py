@@ -13,7 +13,6 @@ from pipeline.engine.ray_blocks import WHAT, PartPlace, calling
 from pipeline.errors import EngineError
 from pipeline.records.dataset import PartFile
 from pipeline.store.sources import ROWS_PER_PART
-from pipeline.store.sources.cut import BYTES_PER_PART
 
 
 class _Piece(NamedTuple):
@@ -38,6 +37,7 @@ class BlockCutter:
         import ray
 
         self.schema = to.schema
+        self._part_bytes = to.part_bytes
         self._place = ray.put(pickle.dumps(to))
         self._pieces: list[_Piece] = []
         self._in_work: list[Any] = []
@@ -66,7 +66,7 @@ class BlockCutter:
     def _cut(self) -> None:
         part, _ = _split(self._pieces, ROWS_PER_PART)
         rows = sum(piece.rows for piece in part)
-        if sum(piece.most_bytes for piece in part) > BYTES_PER_PART:
+        if sum(piece.most_bytes for piece in part) > self._part_bytes:
             rows = _answer(self._call(self._first_cut, part))
         part, self._pieces = _split(self._pieces, rows)
         self._in_work.append(self._call(self._write, part))

@@ -19,6 +19,7 @@ from pipeline.errors import DatasetError, EngineError
 from pipeline.records.dataset import PartFile
 from pipeline.store import Store, write_parquet
 from pipeline.store.sources import conform, cut_parts, storable_schema
+from pipeline.store.sources.cut import BYTES_PER_PART
 
 WHAT = "the Ray dataset"
 FAILURE = "__assay_failure__"
@@ -37,6 +38,8 @@ class PartPlace(NamedTuple):
     """Storable."""
     marks: Mapping[str, int]
     """Folders of the driver's machine that the worker must see: see `landmarks`."""
+    part_bytes: int = BYTES_PER_PART
+    """Of the values of a part, at most."""
 
 
 def calling(name: str, root: str) -> Callable[..., Any]:
@@ -78,6 +81,11 @@ def plain_block(block: pa.Table, schema: bytes) -> pa.Table:
         return pa.table({FAILURE: pa.array([pickle.dumps(Failure.of(error))], pa.binary())})
 
 
+def block_schema(block: pa.Table) -> pa.Schema:
+    """The schema of a block."""
+    return block.schema
+
+
 def failure_in(block: pa.Table) -> Failure:
     """The first failure of a block that holds some; other rows of its task may lie beside it."""
     found: Failure = pickle.loads(block[FAILURE].drop_null()[0].as_py())
@@ -112,7 +120,8 @@ def write_part(place: bytes, slices: Sequence[tuple[int, int]], *blocks: pa.Tabl
 def first_cut(place: bytes, slices: Sequence[tuple[int, int]], *blocks: pa.Table) -> int | Failure:
     """How many of the rows make the first part, where they may be too large for one. Arguments as `write_part`."""
     try:
-        return int(next(cut_parts(_rows(pickle.loads(place), slices, blocks))).num_rows)
+        to: PartPlace = pickle.loads(place)
+        return int(next(cut_parts(_rows(to, slices, blocks), n_bytes=to.part_bytes)).num_rows)
     except Exception as error:  # noqa: BLE001 - the border: a failure travels as a value
         return Failure.of(error)
 

@@ -134,14 +134,17 @@ def _slices(blocks: Any) -> Iterator[tuple[Any, int, int, int, pa.Schema]]:
     """Of each block with rows: its reference, the first row and the row behind the last, its bytes and its schema."""
     import ray
 
+    ask = ray.remote(num_cpus=0)(calling("block_schema", PACKAGE_ROOT))
     try:
         for bundle in blocks.iter_internal_ref_bundles():
             for entry, cut in zip(bundle.blocks, bundle.slices, strict=True):
-                if FAILURE in bundle.schema.names:
-                    raise failure_in(ray.get(entry.ref)).to_error(f"reading {WHAT}")
                 first, end = (0, entry.metadata.num_rows) if cut is None else (cut.start_offset, cut.end_offset)
-                if first < end:
-                    yield entry.ref, first, end, entry.metadata.size_bytes, bundle.schema
+                if first == end:
+                    continue
+                schema = bundle.schema or ray.get(ask.remote(entry.ref))  # Ray does not always say it
+                if FAILURE in schema.names:
+                    raise failure_in(ray.get(entry.ref)).to_error(f"reading {WHAT}")
+                yield entry.ref, first, end, entry.metadata.size_bytes, schema
     except ray.exceptions.RayError as error:
         raise DatasetError(f"{WHAT} failed while it was carried out: {_raised(error)}") from error
 

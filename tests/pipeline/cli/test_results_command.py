@@ -109,9 +109,28 @@ def test_csv_has_nested_values_as_json(assay, result: str) -> None:
     assert '{""picky"":""judge""}' in lines[2]
 
 
+def test_where_tells_what_it_read_and_quiet_does_not(assay, workplace: Path) -> None:
+    said = assay("score", "answers.parquet", "--output-column", "answer", "-s", "json_valid", "--partition-by",
+                 "family", "--to", "out")  # fmt: skip
+    assert said.code == 0, said.err
+    said = assay("results", "out", "--format", "jsonl", "--where", "family = 'words'")
+    assert (ids(said), said.err) == ([3, 4], "assay: read 1 of 2 files\n")
+    said = assay("results", "out", "--where", "family = 'words'", "--column", "gold", "-c", "id", "--quiet")
+    assert [line.split() for line in said.out.splitlines()] == [["gold", "id"], ["cat", "3"], ["dog", "4"]]
+    assert said.err == ""
+
+
+def test_where_counts_the_rows_on_which_it_fails(assay, result: str) -> None:
+    said = assay("results", result, "--format", "jsonl", "--where", "CAST(gold AS INTEGER) > 4")
+    assert ids(said) == [2]
+    assert said.err.splitlines()[1:] == ["assay: --where failed on 2 rows, which are left out"]
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
+        (["--where", "gold"], "--where: yields VARCHAR, a condition (BOOLEAN) is needed"),
+        (["--column", "golf"], "no column 'golf'; did you mean 'gold'?"),
         (["--below", "1"], "--below needs --scorer"),
         (["--scorer", "piky"], "no scorer 'piky'; did you mean 'picky'?"),
         (["--where", "answer ="], "--where: "),
