@@ -160,13 +160,23 @@ def free_port() -> int:
     Low enough that the gRPC twin of a SeaweedFS port, 10,000 above, is a port too.
     """
     for port in range(20_000 + os.getpid() * 97 % 10_000, 55_000):
-        if port not in _given and not is_open(port) and not is_open(port + 10_000):
+        if port not in _given and is_free(port) and is_free(port + 10_000):
             _given.add(port)
             return port
     raise RuntimeError("no free port")
 
 
 _given: set[int] = set()
+
+
+def is_free(port: int) -> bool:
+    """Whether a server may have it: also a client's end of a connection takes a port."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def is_open(port: int) -> bool:

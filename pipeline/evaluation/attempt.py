@@ -13,7 +13,7 @@ from pipeline.engine import StopSignal
 from pipeline.errors import EvaluationError, StoreError
 from pipeline.evaluation.catalog import Catalog, utc_now
 from pipeline.evaluation.progress import ProgressCounter
-from pipeline.evaluation.status import RunState, read_state
+from pipeline.evaluation.status import RunState, driven_here, read_state
 from pipeline.records.evaluation import AttemptEnded, AttemptStarted, EvaluationRunStatus, Heartbeat
 
 BEAT_S = 5.0  # seconds between two signs of life, and between two looks for a cancel request
@@ -43,9 +43,8 @@ class Attempt:
         last = self._catalog.last_attempt(self._run_id)
         if last is not None:
             number = last.attempt + 1
-        while not self._catalog.start_attempt(self._run_id, self._started(number)):
+        while not self._claim(number):
             number += 1
-        self.number = number
         self._thread.start()
         return self
 
@@ -55,6 +54,21 @@ class Attempt:
         self._closed.set()
         # A sign of life that hangs is not waited for: one that comes late changes nothing.
         self._thread.join(self._beat_s)
+        driven_here.discard(self._mark)
+
+    @property
+    def _mark(self) -> tuple[str, int]:
+        return self._run_id, self.number
+
+    def _claim(self, number: int) -> bool:
+        self.number, is_mine = number, False
+        driven_here.add(self._mark)
+        try:
+            is_mine = self._catalog.start_attempt(self._run_id, self._started(number))
+        finally:
+            if not is_mine:
+                driven_here.discard(self._mark)
+        return is_mine
 
     def end(self, status: EvaluationRunStatus, error_message: str | None, duration_s: float) -> None:
         """Write how the attempt ended. Advisory: the outcome says so too, or the last sign of life."""

@@ -11,6 +11,8 @@ from pipeline.evaluation.catalog import Catalog
 from pipeline.records.evaluation import AttemptEnded, AttemptStarted, EvaluationRunStatus, Heartbeat, Outcome
 
 FRESH_S = 120.0  # a heartbeat older than this belongs to a process that is gone
+driven_here: set[tuple[str, int]] = set()
+"""Attempts that this process drives, by run and number. Others of its own are over, where it could not write so."""
 
 
 class RunState(NamedTuple):
@@ -34,16 +36,18 @@ class RunState(NamedTuple):
 
 def read_state(catalog: Catalog, run_id: str, *, now: datetime | None = None) -> RunState:
     """The state of a run: the outcome if there is one, else that of the last attempt."""
+    # Looked at first, and again before the end is read: an attempt that ends meanwhile is not one whose driver died.
+    before = frozenset(driven_here)
     outcome = catalog.outcome(run_id)
     attempt = catalog.last_attempt(run_id)
     if attempt is None:
         status = EvaluationRunStatus.SUCCEEDED if outcome else EvaluationRunStatus.PENDING
         return RunState(status, None, None, None, outcome)
+    driven = (run_id, attempt.attempt) in before | driven_here
     ended = catalog.ended(run_id, attempt.attempt)
     heartbeat = catalog.heartbeat(run_id, attempt.attempt)
-    return RunState(
-        _status(attempt, ended, heartbeat, outcome, now or datetime.now(UTC)), attempt, ended, heartbeat, outcome
-    )
+    status = _status(attempt, ended, heartbeat, outcome, now or datetime.now(UTC), driven=driven)
+    return RunState(status, attempt, ended, heartbeat, outcome)
 
 
 def _status(
@@ -52,12 +56,14 @@ def _status(
     heartbeat: Heartbeat | None,
     outcome: Outcome | None,
     now: datetime,
+    *,
+    driven: bool,
 ) -> EvaluationRunStatus:
     if outcome is not None:
         return EvaluationRunStatus.SUCCEEDED
     if ended is not None:
         return ended.status
-    if _is_gone(attempt):
+    if _is_gone(attempt, driven):
         return EvaluationRunStatus.FAILED
     sign = heartbeat.at if heartbeat else attempt.started_at
     if (now - datetime.fromisoformat(sign)).total_seconds() > FRESH_S:
@@ -65,10 +71,16 @@ def _status(
     return heartbeat.status if heartbeat else EvaluationRunStatus.RUNNING
 
 
-def _is_gone(attempt: AttemptStarted) -> bool:
-    """Whether the driving process is known to be dead: only a process of this host can be known of."""
+def _is_gone(attempt: AttemptStarted, driven: bool) -> bool:
+    """Whether the driver is known to be dead: only a process of this host can be known of.
+
+    Args:
+        driven: by this process.
+    """
     if attempt.host != socket.gethostname():
         return False
+    if attempt.pid == os.getpid():
+        return not driven
     try:
         os.kill(attempt.pid, 0)
     except ProcessLookupError:

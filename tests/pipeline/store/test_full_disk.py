@@ -124,7 +124,10 @@ def can_mount() -> bool:
 needs_mounts = pytest.mark.skipif(not can_mount(), reason="no user namespace may mount a tmpfs here")
 
 
-@pytest.mark.parametrize("name", FAULTS)
+SLOW = ("an I/O error", "a quota", "too many open files")  # tried again and again before they are told
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in FAULTS])
 def test_a_run_whose_disk_fails_is_told_so_and_the_same_command_goes_on(name, workplace, assay):
     fault, text = FAULTS[name]
     if "errno_at" in fault and not is_possible():

@@ -70,7 +70,7 @@ def test_a_store_that_never_answers_ends_within_the_deadline(server, proxy):
 
 def test_expired_credentials_are_not_tried_again(store, proxy):
     proxy.inject(403, "PUT", "x.json")
-    with pytest.raises(DeniedError, match=r"x\.json: no access; check the credentials"):
+    with pytest.raises(DeniedError, match=r"x\.json: the credentials have expired; renew them, then run the same"):
         store.create("x.json", b"mine")
     assert proxy.n_injected == 1
 
