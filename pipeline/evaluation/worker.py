@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -22,6 +21,7 @@ from pipeline.evaluation.load import load_evaluator
 from pipeline.evaluation.memory import step_bytes, worker_need
 from pipeline.evaluation.part_files import PartFiles, WrittenFiles
 from pipeline.evaluation.planning import parts_at_once
+from pipeline.evaluation.scratch import scratch_folder
 from pipeline.evaluation.served import FunctionService, services_of
 from pipeline.evaluation.sums import join_sums
 from pipeline.functions import FunctionMaterial
@@ -103,8 +103,8 @@ class EvaluationWorker:
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
         work = self._work
         kept = self._keeping(part, is_kept=attempt > 1 or part.index in work.journalled)
-        with tempfile.TemporaryDirectory(prefix="assay-part-") as folder:
-            written, sums = self._evaluate(part, Path(folder), kept)
+        with scratch_folder() as folder:
+            written, sums = self._evaluate(part, folder, kept)
             receipt = Receipt(
                 plan_sha256=work.plan_sha256,
                 part=part.index,

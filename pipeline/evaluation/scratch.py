@@ -1,0 +1,64 @@
+"""Temporary folders that a killed process does not leave for ever: the next one removes them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+PREFIX = "assay-part-"
+LOCK = ".lock"  # held while the process lives, however it ends
+UNLOCKED_S = 3600.0  # a folder without a lock is about to get one, or its process was killed before it could
+
+_sweeping = threading.Lock()
+_swept: set[str] = set()
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """An empty folder, removed at the end of the block. The first of a process removes those of killed ones."""
+    with _sweeping:
+        place = tempfile.gettempdir()
+        if place not in _swept:
+            _swept.add(place)
+            _sweep(Path(place))
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+        lock = os.open(Path(name, LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield Path(name)
+        finally:
+            os.close(lock)
+
+
+def _sweep(place: Path) -> None:
+    for folder in place.glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            _remove_old(folder)
+            continue
+        except OSError:  # somebody else's
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # its process lives
+            pass
+        finally:
+            os.close(lock)
+
+
+def _remove_old(folder: Path) -> None:
+    try:
+        is_old = time.time() - folder.stat().st_mtime > UNLOCKED_S
+    except OSError:  # removed by its process
+        return
+    if is_old:
+        shutil.rmtree(folder, ignore_errors=True)
