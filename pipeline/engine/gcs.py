@@ -42,12 +42,13 @@ print(json.dumps(said))
 """
 
 
-def probe(target: str, address: str) -> None:
+def probe(target: str, address: str, *, timeout_s: float = PROBE_TIMEOUT_S) -> None:
     """Find out in seconds whether something that can be Ray (it speaks HTTP/2) listens at `target`.
 
     Args:
         target: `host:port`.
         address: what the user called it.
+        timeout_s: for the connection, and again for the answer.
 
     Raises:
         EngineError: nothing listens there, or something else.
@@ -56,7 +57,7 @@ def probe(target: str, address: str) -> None:
         "check the address and that the cluster runs, or leave out --ray-address and RAY_ADDRESS to use this machine"
     )
     try:
-        if not speaks_http2(target):
+        if not speaks_http2(target, timeout_s):
             raise EngineError(
                 f"what listens at {address} is not Ray (it does not speak gRPC): the port is that of `ray start --head "
                 f"--port`, 6379 by default, and neither the dashboard's nor that of a job server; {advice}"
@@ -65,7 +66,7 @@ def probe(target: str, address: str) -> None:
         raise EngineError(f"no Ray answers at {address} ({target}: {error}): {advice}") from None
 
 
-def speaks_http2(target: str, timeout_s: float = PROBE_TIMEOUT_S) -> bool:
+def speaks_http2(target: str, timeout_s: float) -> bool:
     """Greet whoever listens at `host:port`; a gRPC server answers with its settings, by itself and at once.
 
     Raises:

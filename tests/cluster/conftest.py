@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -46,10 +47,12 @@ class ClusterHost(NamedTuple):
 
     def answer(self) -> dict[str, Any]:
         assert self.process.stdout is not None
+        heard = []
         for line in self.process.stdout:
-            if line.startswith("{"):  # Ray itself says a word or two
+            if line.startswith("{"):
                 return dict(json.loads(line))
-        raise AssertionError(f"the cluster's process ended with {self.process.wait()}")
+            heard.append(line)  # Ray itself says a word or two
+        raise AssertionError(f"the cluster's process ended with {self.process.wait()}: {''.join(heard)[-2000:]}")
 
     def assay(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         """Start the command line on this cluster."""
@@ -83,6 +86,13 @@ def wait_until(is_so: Callable[[], bool], what: str, run: subprocess.Popen[str] 
         time.sleep(0.02)
 
 
+def free_port() -> int:
+    """One of those that the kernel gives away: above the ports of Ray's workers (10,002 to 19,999)."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 def environ_without_ray() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
 
@@ -96,7 +106,8 @@ def ray_environ() -> Iterator[dict[str, str]]:
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
     own = {"RAY_TMPDIR": temp, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "HOME": temp}
-    yield environ_without_ray() | own | {"RAY_USAGE_STATS_ENABLED": "0"}
+    patient = {"RAY_raylet_start_wait_time_s": "120", "RAY_gcs_server_port_wait_time_s": "120"}
+    yield environ_without_ray() | own | patient | {"RAY_USAGE_STATS_ENABLED": "0"}
     shutil.rmtree(temp, ignore_errors=True)
 
 
@@ -108,7 +119,7 @@ def start_cluster(ray_environ: dict[str, str]) -> Iterator[Callable[..., Cluster
     def start(head: Mapping[str, Any], *cpus: int) -> ClusterHost:
         process = subprocess.Popen(
             [sys.executable, str(HOST), json.dumps(head), *map(str, cpus)], cwd="/", env=ray_environ,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         host = ClusterHost(process, ray_environ, {})
         hosts.append(host)

@@ -12,8 +12,8 @@ from typing import Any
 
 from ray.cluster_utils import Cluster
 
-# A lost node is noticed after 2 s, not 14.
-CHECKS = {"initial_delay_ms": 1000, "period_ms": 500, "failure_threshold": 4, "timeout_ms": 1000}
+# A lost node is noticed after 5 s, not 14; a busy one is not taken for lost.
+CHECKS = {"initial_delay_ms": 1000, "period_ms": 1000, "failure_threshold": 5, "timeout_ms": 1000}
 
 
 def main(head: str, *cpus: str) -> None:
@@ -24,6 +24,9 @@ def main(head: str, *cpus: str) -> None:
         address=cluster.address,
         nodes=[raylet_of(node) for node in nodes],
         gcs=process_of(cluster.head_node, "gcs_server"),
+        raylet_port=cluster.head_node.node_manager_port,
+        dashboard=f"http://{cluster.head_node.webui_url}",
+        client_port=json.loads(head).get("ray_client_server_port"),
     )
     for order in sys.stdin:
         match order.split():
