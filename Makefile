@@ -20,8 +20,8 @@ demo: $(READY)
 
 # Servers, clusters and races are tested by themselves, the rest in two processes.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/pipeline/engine --ignore tests/pipeline/store
-	$(BIN)/python -m pytest tests/pipeline/engine tests/pipeline/store
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/cluster --ignore tests/pipeline/engine --ignore tests/pipeline/store
+	$(BIN)/python -m pytest tests/cluster tests/pipeline/engine tests/pipeline/store
 
 check: $(READY)
 	$(BIN)/ruff format --check .
