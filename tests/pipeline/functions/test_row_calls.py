@@ -237,6 +237,18 @@ def test_a_score_that_cannot_be_read_is_its_rows_failure(error: BaseException) -
     assert owner.to_pylist() == [None, "judge", None]
 
 
+@pytest.mark.parametrize("options", [{}, {"concurrency": 2}])
+def test_memory_that_a_function_does_not_get_is_its_rows_failure(options: dict[str, Any]) -> None:
+    def f(x: int) -> int:
+        return len(bytearray(x))
+
+    caller = FunctionCaller(function(**options)(f))
+    result = caller.call(rows(1, 1 << 60, 2))
+    caller.close()
+    assert result.output.to_pylist() == [1, None, 2]
+    assert "MemoryError" in result.error[1].as_py()
+
+
 def texts(x: int) -> str:
     return "ä" * x
 
