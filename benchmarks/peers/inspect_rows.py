@@ -21,7 +21,6 @@ from inspect_ai.log import (
     EvalDataset,
     EvalLog,
     EvalSample,
-    EvalScorer,
     EvalSpec,
     read_eval_log,
     write_eval_log,
@@ -62,10 +61,10 @@ def log_of(source: str, n_rows: int) -> EvalLog:
         for row in rows
     ]
     scorers = [
-        EvalScorer(name="match", options=EXACT),
-        EvalScorer(name="includes", options=CASE),
-        EvalScorer(name="pattern", options={"pattern": PATTERN, **CASE}),
-        EvalScorer(name="levenshtein"),
+        {"name": "match", "options": EXACT},
+        {"name": "includes", "options": CASE},
+        {"name": "pattern", "options": {"pattern": PATTERN, **CASE}},
+        {"name": "levenshtein"},
     ]
     spec = EvalSpec(
         created="2026-01-01T00:00:00+00:00", task="rows", task_file=str(Path(__file__).resolve()), model="none/none",
