@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import ray
-from conftest import ClusterHost, free_port, result_of
-from work import Work, index_of
+from clusters import ClusterHost, free_port, result_of
+from squares import Work, index_of
 
 from pipeline.engine import gcs
 from pipeline.errors import EngineError

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, ClusterHost, result_of, wait_until
-from work import PART_ROWS, ROWS, Work, index_of, n_receipts
+from clusters import ROOT, ClusterHost, result_of, wait_until
+from squares import PART_ROWS, ROWS, Work, index_of, n_receipts
 
 pytestmark = pytest.mark.ray
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ClusterHost, result_of, wait_until
-from work import PART_ROWS, PARTS, ROWS, Work, index_of, n_receipts
+from clusters import ClusterHost, result_of, wait_until
+from squares import PART_ROWS, PARTS, ROWS, Work, index_of, n_receipts
 
 pytestmark = pytest.mark.ray
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, ROOT
-from work import PART_ROWS, ROWS, Work, index_of
+from clusters import PATIENCE_S, ROOT
+from squares import PART_ROWS, ROWS, Work, index_of
 
 pytestmark = pytest.mark.ray
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import PATIENCE_S, ROOT, ClusterHost, free_port
-from work import Work, index_of
+from clusters import PATIENCE_S, ROOT, ClusterHost, free_port
+from squares import Work, index_of
 
 pytestmark = pytest.mark.ray
 
