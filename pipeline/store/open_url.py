@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import io
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -46,7 +47,7 @@ def input_size(url: str | os.PathLike[str]) -> int:
     """Bytes of a file or URL.
 
     Raises:
-        InputError: no such file.
+        InputError: no such file, a pipe or a device.
     """
     scheme, rest = split_url(url)
     if scheme != "file":
@@ -54,6 +55,7 @@ def input_size(url: str | os.PathLike[str]) -> int:
         size = remote.size()
         return len(remote.read()) if size is None else size
     try:
+        _check_regular(os.path.expanduser(rest))
         return os.path.getsize(os.path.expanduser(rest))
     except OSError as error:
         raise _unreadable(error, rest) from None
@@ -79,8 +81,16 @@ def _expand_local(path: str) -> list[str]:
     if os.path.isdir(path):
         return sorted(str(file) for file in Path(path).rglob("*") if file.is_file() and not _hidden(file, path))
     if os.path.exists(path):
+        _check_regular(path)
         return [path]
     return sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
+
+
+def _check_regular(path: str) -> None:
+    """Refuse what has no end or no beginning to go back to; opening a pipe would wait for somebody to write into it."""
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        raise InputError(f"{path}: is a pipe or a device, and data is read more than once; write it to a file first")
 
 
 def _hidden(file: Path, folder: str) -> bool:

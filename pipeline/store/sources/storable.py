@@ -11,6 +11,7 @@ import io
 from collections import Counter
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import DatasetError
@@ -27,8 +28,11 @@ def storable_schema(schema: pa.Schema, what: str) -> pa.Schema:
     """
     check_names(schema.names, what)
     fields = [_plain_field(field) for field in schema]
-    for field in fields:
-        _check_writable(field, what)
+    for field in schema:
+        _check_views(field, what)
+    if not _is_writable(fields):
+        for field in fields:
+            _check_writable(field, what)
     return pa.schema(fields)
 
 
@@ -57,6 +61,8 @@ def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
     for field, column in zip(schema, table.columns, strict=True):
         if isinstance(column.type, pa.BaseExtensionType):
             column = pa.chunked_array([chunk.storage for chunk in column.chunks], column.type.storage_type)
+        if _is_list_view(column.type):
+            column = pa.chunked_array([_as_list(chunk) for chunk in column.chunks or [pa.array([], column.type)]])
         try:
             columns.append(column if column.type == field.type else column.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -97,11 +103,43 @@ def _plain_nested(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
+def _is_list_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind))
+
+
+def _as_list(views: pa.Array) -> pa.Array:
+    """Views as lists. Arrow's own cast leaves the last offset out (26.0): what it makes is not valid."""
+    lengths = pc.fill_null(pc.list_value_length(views), 0)
+    is_large = pa.types.is_large_list_view(views.type)
+    offsets = pa.concat_arrays([pa.array([0], lengths.type), pc.cumulative_sum(lengths)])
+    made = pa.LargeListArray if is_large else pa.ListArray
+    return made.from_arrays(offsets, views.flatten(), mask=views.is_null())
+
+
+def _check_views(field: pa.Field, what: str) -> None:
+    """Refuse views of lists inside of other types."""
+    inside = [field.type.field(i).type for i in range(field.type.num_fields)]
+    while inside:
+        kind = inside.pop()
+        if _is_list_view(kind):
+            raise DatasetError(
+                f"{what}: column {field.name!r} is {field.type}, with views of lists inside; cast it to lists "
+                "(pyarrow: list_) or leave it out"
+            )
+        inside += [kind.field(i).type for i in range(kind.num_fields)]
+
+
 def _check_writable(field: pa.Field, what: str) -> None:
-    try:
-        pq.write_table(pa.schema([field]).empty_table(), io.BytesIO())
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+    if not _is_writable([field]):
         raise DatasetError(
             f"{what}: column {field.name!r} is {field.type}, which Parquet cannot hold; "
             "convert it (for example to text) or leave it out"
-        ) from None
+        )
+
+
+def _is_writable(fields: list[pa.Field]) -> bool:
+    try:
+        pq.write_table(pa.schema(fields).empty_table(), io.BytesIO())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        return False
+    return True
