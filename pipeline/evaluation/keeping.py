@@ -143,6 +143,8 @@ class Keeping:
 class RowByRow:
     """Carries out the stages of one row that may end the process, so that it is known afterwards in which one it was.
 
+    A context: while it is open, a mark on the store says which stage the row is in.
+
     Args:
         keeping: of the row's part; it need not be open.
         lost: what befell the workers that had this row. The stage in which it was then is not tried again.
@@ -167,8 +169,11 @@ class RowByRow:
         keeping.flush()
         return made
 
-    def leave(self) -> None:
-        """The row is done: the mark goes."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """The mark goes, also after an error: the process lives, so no stage is to blame."""
         if self._row is not None:
             self._keeping.folder.remove([self._keeping.folder.mark_key(self._row)])
 

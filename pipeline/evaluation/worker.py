@@ -23,6 +23,7 @@ from pipeline.evaluation.part_files import PartFiles, WrittenFiles
 from pipeline.evaluation.planning import parts_at_once
 from pipeline.evaluation.scratch import scratch_folder
 from pipeline.evaluation.served import FunctionService, services_of
+from pipeline.evaluation.stages import Carrier
 from pipeline.evaluation.sums import join_sums
 from pipeline.functions import FunctionMaterial
 from pipeline.records import columns
@@ -123,14 +124,13 @@ class EvaluationWorker:
         kept = self._keeping(part, is_kept=True)
         if kept is None:
             return
-        carrier = RowByRow(kept, lost) if rows == 1 else kept
-        with self._reading() as reader:
-            for step in reader.steps(first_row, rows):
-                self._evaluator.carry_out(step, first_row, carrier)
-                first_row += step.num_rows
+        if rows == 1:
+            with RowByRow(kept, lost) as carrier:
+                self._carry_out(first_row, rows, carrier)
+        else:
+            with kept:
+                self._carry_out(first_row, rows, kept)
         kept.flush()
-        if isinstance(carrier, RowByRow):
-            carrier.leave()
 
     def rows_finished(self) -> int:
         """Rows whose calls have ended, of all functions, and rows that are evaluated."""
@@ -160,6 +160,12 @@ class EvaluationWorker:
                 for name, arrays in values.items():
                     arrays += evaluated.rows[f"{name}_value"].chunks
             return files.close(), join_sums(sums, values)
+
+    def _carry_out(self, first_row: int, rows: int, carrier: Carrier) -> None:
+        with self._reading() as reader:
+            for step in reader.steps(first_row, rows):
+                self._evaluator.carry_out(step, first_row, carrier)
+                first_row += step.num_rows
 
     def _one_step(self, rows: pa.Table, first_row: int, kept: Keeping | None) -> Evaluated:
         try:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import pipeline
 from pipeline.engine import Place
-from pipeline.errors import FailingRunError
+from pipeline.errors import FailingRunError, UnavailableError
 from pipeline.evaluation.definition import define
 from pipeline.evaluation.journal import journalled_parts
 from pipeline.evaluation.prepare import prepare
@@ -370,6 +370,35 @@ def test_a_row_without_a_mark_is_tried_again_and_not_blamed(tmp_path):
     bench.open().run_part(bench.plan.parts[0], attempt=2)
     assert read(bench)["output"][8].as_py() == "<8>"
     assert bench.calls().count("task-8") == 1
+
+
+def test_a_store_that_fails_while_a_row_is_kept_blames_no_step(tmp_path, monkeypatch):
+    bench = Bench(tmp_path, plain)
+    part = bench.plan.parts[0]
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            Store, "put", lambda self, key, data: (_ for _ in ()).throw(UnavailableError("gone for a while"))
+        )
+        with pytest.raises(UnavailableError):
+            bench.open().keep_rows(part, 8, 1, "lost before")
+    assert bench.kept() == []
+    bench.open().keep_rows(part, 8, 1, "lost before")
+    bench.open().run_part(part, attempt=2)
+    assert read(bench)["output"][8].as_py() == "<8>"
+
+
+def test_rows_of_a_long_half_are_kept_before_it_ends(tmp_path):
+    bench = Bench(tmp_path, plain)
+    part = bench.plan.parts[0]
+    bench.block("task-15")
+    worker = bench.open()
+    thread = threading.Thread(target=lambda: worker.keep_rows(part, 0, 20), daemon=True)
+    thread.start()
+    wait_until(lambda: bench.is_blocked("task-15") and bench.kept())
+    bench.release()
+    thread.join(WAIT_S)
+    bench.open().run_part(part, attempt=2)
+    assert len(bench.calls()) == len(set(bench.calls()))
 
 
 @settings(max_examples=12, deadline=None)

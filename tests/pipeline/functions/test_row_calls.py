@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -165,6 +166,21 @@ def test_batches_are_cut_as_ever_where_some_rows_are_left_out() -> None:
     assert seen == [[1], [6]]
     assert (outcomes.rows, outcomes.values) == ([1, 2, 6], [1, None, 6])
     assert outcomes.failures[1].owner == "data"
+
+
+def test_a_real_ctrl_c_ends_async_calls_and_the_next_ones_are_made() -> None:
+    async def f(x: int) -> int:
+        if x == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+        if x < 3:
+            await asyncio.sleep(WAIT_S)
+        return x
+
+    caller = FunctionCaller(function(concurrency=2)(f))
+    with pytest.raises(KeyboardInterrupt):
+        caller.call(rows(0, 1, 2, 2, 2))
+    assert caller.call(rows(3, 4, 5)).output.to_pylist() == [3, 4, 5]
+    caller.close()
 
 
 def test_wanted_rows_alone_are_called() -> None:
