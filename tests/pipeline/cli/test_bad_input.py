@@ -1,0 +1,132 @@
+"""Data that no one should have to score: a clear answer and the right status, before anything is lost."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+EXACT = ("--output-column", "answer", "--scorer", 'exact_match:{"inputs": ["output", "gold"], "name": "exact"}')
+QUICK = (*EXACT, "--engine", "inline", "--quiet")
+
+
+def write(name: str, **columns: object) -> str:
+    pq.write_table(pa.table({"answer": ["a", "b"], "gold": ["a", "c"], **columns}), name)
+    return name
+
+
+def test_a_file_without_rows_is_exit_4(assay, workplace: Path) -> None:
+    pq.write_table(pa.table({"answer": pa.array([], pa.string()), "gold": pa.array([], pa.string())}), "none.parquet")
+    said = assay("score", "none.parquet", *QUICK, "--to", "out")
+    assert said.code == 4
+    assert "has no rows: nothing can be scored" in said.err
+    assert not (workplace / "out").exists() or not os.listdir(workplace / "out")
+
+
+@pytest.mark.parametrize("name", ["pipe.csv", "pipe.jsonl", "pipe.parquet"])
+def test_a_pipe_is_refused_without_waiting_for_a_writer(assay, name: str) -> None:
+    os.mkfifo(name)
+    said = assay("score", name, *QUICK, "--to", "out")
+    assert (said.code, "is a pipe or a device" in said.err) == (1, True), said.err
+
+
+def test_a_device_is_refused_though_it_never_ends(assay) -> None:
+    os.symlink("/dev/zero", "endless.csv")
+    said = assay("score", "endless.csv", *QUICK, "--to", "out")
+    assert (said.code, "is a pipe or a device" in said.err) == (1, True), said.err
+
+
+@pytest.mark.parametrize("name", ["empty.csv", "empty.jsonl", "empty.parquet"])
+def test_a_file_without_a_byte_is_named(assay, name: str) -> None:
+    Path(name).touch()
+    said = assay("score", name, *QUICK, "--to", "out")
+    assert said.code in (1, 4)
+    assert name in said.err
+    assert "defect" not in said.err
+
+
+def test_two_columns_of_one_name_are_named(assay) -> None:
+    twice = pa.table([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["answer", "gold", "gold"])
+    pq.write_table(twice, "twice.parquet")
+    said = assay("score", "twice.parquet", *QUICK, "--to", "out")
+    assert (said.code, "columns 2 and 3 are both named 'gold'" in said.err) == (1, True), said.err
+
+
+@pytest.mark.parametrize("kind", [pa.list_view(pa.int64()), pa.large_list_view(pa.int64())])
+def test_views_of_lists_come_out_as_lists(assay, kind: pa.DataType) -> None:
+    write("views.parquet", numbers=pa.array([[1, 2], None], kind))
+    said = assay("score", "views.parquet", *QUICK, "--to", "out", "--json")
+    assert said.code == 0, said.err
+    assert pq.read_table(said.json["files"][0])["numbers"].to_pylist() == [[1, 2], None]
+
+
+def test_views_inside_of_other_types_are_refused_by_name(assay) -> None:
+    write("views.parquet", numbers=pa.array([[[1]], [[2]]], pa.list_(pa.list_view(pa.int64()))))
+    said = assay("score", "views.parquet", *QUICK, "--to", "out")
+    assert said.code == 1
+    assert "column 'numbers' is list<" in said.err
+    assert "cast it to lists" in said.err
+
+
+def test_a_file_cut_short_after_it_was_pinned_is_named_by_the_run(assay, config, workplace: Path) -> None:
+    assay("dataset", "upload", "d", "answers.parquet")
+    stored = next((workplace / ".assay" / "datasets" / "d" / "data").iterdir())
+    stored.write_bytes(stored.read_bytes()[:-100])
+    path = config("output_column: answer\nscorers:\n  - {use: exact_match, inputs: [output, gold]}\n")
+    path.write_text(path.read_text().replace("dataset: answers.parquet", "dataset: d"))
+    said = assay("run", path, "--engine", "inline", "--quiet")
+    assert said.code == 2
+    assert stored.name in said.err
+    assert "was damaged or replaced" in said.err
+
+
+def test_a_stored_file_that_is_gone_is_named_by_the_run(assay, config, workplace: Path) -> None:
+    assay("dataset", "upload", "d", "answers.parquet")
+    stored = next((workplace / ".assay" / "datasets" / "d" / "data").iterdir())
+    stored.unlink()
+    path = config("output_column: answer\nscorers:\n  - {use: exact_match, inputs: [output, gold]}\n")
+    path.write_text(path.read_text().replace("dataset: answers.parquet", "dataset: d"))
+    said = assay("run", path, "--engine", "inline", "--quiet")
+    assert said.code == 2
+    assert stored.name in said.err
+    assert "is gone" in said.err
+
+
+def test_too_many_partitions_end_the_run_with_the_columns_and_the_bound(assay) -> None:
+    n = 1_100
+    pq.write_table(pa.table({"answer": ["a"] * n, "gold": ["a"] * n, "n": list(range(n))}), "many.parquet")
+    said = assay("score", "many.parquet", *QUICK, "--to", "out", "--partition-by", "n")
+    assert said.code == 1
+    assert "partition_by n makes more than 1024 partitions" in said.err
+
+
+@pytest.mark.parametrize(
+    "limit, message",
+    [
+        ("100Mi", "memory_limit is 100Mi, and one worker of this evaluation needs at least 306Mi: give that much"),
+        ("much", "--memory-limit must be bytes or text such as '512Mi' or '2G', found 'much'"),
+    ],
+)
+def test_a_memory_limit_that_cannot_hold_one_worker_is_exit_1_and_names_the_least(assay, limit, message) -> None:
+    said = assay("score", "answers.parquet", *QUICK, "--to", "out", "--memory-limit", limit)
+    assert said.code == 1
+    assert message in said.err
+
+
+def test_more_workers_than_a_memory_limit_holds_are_told_how_many_it_holds(assay, workplace: Path) -> None:
+    said = assay("score", "answers.parquet", *QUICK, "--to", "out", "--memory-limit", "1GiB", "--workers", "5")
+    assert said.code == 1
+    assert "5 workers of this evaluation need at least 1530Mi: give that much, or ask for at most 3" in said.err
+
+
+def test_a_memory_limit_changes_no_byte_of_the_result(assay, workplace: Path) -> None:
+    n = 3_000
+    texts = [f"{i:08}" * 1_000 for i in range(n)]
+    pq.write_table(pa.table({"answer": texts, "gold": texts, "k": [i % 3 for i in range(n)]}), "large.parquet")
+    for folder, limit in (("whole", ()), ("steps", ("--memory-limit", "310Mi"))):
+        said = assay("score", "large.parquet", *QUICK, "--to", folder, "--partition-by", "k", *limit)
+        assert said.code == 0, said.err
+    assert (workplace / "whole/manifest.json").read_bytes() == (workplace / "steps/manifest.json").read_bytes()
