@@ -33,7 +33,6 @@ def ray_environ() -> Iterator[dict[str, str]]:
     token.write_text(secrets.token_hex(32))
     own = {"RAY_TMPDIR": temp, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "HOME": temp}
     patient = {
-        "RAY_raylet_start_wait_time_s": "120",
         "RAY_gcs_server_port_wait_time_s": "120",
         "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120",
     }
