@@ -19,6 +19,7 @@ from pipeline.engine.work import Resources
 from pipeline.errors import EngineError
 
 POLL_S = 0.1  # how soon a stop is seen; a finished part wakes the driver at once
+MAX_OPENINGS = 3  # of one worker, each tried three times by Ray, while no other lives
 CLOSE_S = 5.0  # for workers to close before they are ended
 
 
@@ -61,6 +62,8 @@ class RayPool:
         was_told = has_started = False
         while not ledger.is_done and not self._stop.is_over:
             if not self._stop.is_stopped:
+                for seat in self._seats:
+                    seat.reopen_if_due()
                 self._hand_out(ledger)
             elif not was_told:
                 was_told = True
@@ -115,6 +118,9 @@ class RayPool:
             raise EngineError("Ray was shut down while the run was at work; what is done is kept: run again")
         refs = [ref for seat in self._seats for ref in seat.hand]
         refs += [seat.opening for seat in self._seats if seat.opening is not None]
+        if not refs:
+            time.sleep(POLL_S)
+            return
         ready, _ = ray.wait(refs, num_returns=1, timeout=POLL_S)
         if ready:
             ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
@@ -135,9 +141,9 @@ class RayPool:
         try:
             problem = ray.get(opening)
         except ray.exceptions.RayError as error:
-            if not any(other.is_live for other in self._seats):
+            seat.reopen_later(is_replaced=isinstance(error, ray.exceptions.ActorDiedError))
+            if seat.n_failed_openings >= MAX_OPENINGS and not any(other.is_live for other in self._seats):
                 raise EngineError(f"{seat.name} ended again and again while it started: {_first_line(error)}") from None
-            seat.reopen(is_replaced=isinstance(error, ray.exceptions.ActorDiedError))
             return
         raise_problem(problem, seat.name)
         self._last_sign_of_life = time.monotonic()

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from pipeline.engine.assignment import Assignment
 
+REOPEN_S = 1.5  # after an opening that failed; a restart takes so long
+
 
 class Crew(NamedTuple):
     """Who works in a pool."""
@@ -41,6 +43,9 @@ class Seat:
         """When something of what it has in hand was last known to get on."""
         self.ended_because: str | None = None
         """What the driver ended it for; None: it died of itself."""
+        self.n_failed_openings = 0
+        """In a row."""
+        self._reopen_at: float | None = None
         self._suspects: set[Any] = set()
 
     def can_take(self) -> bool:
@@ -71,8 +76,22 @@ class Seat:
             self.actor = self._crew.actor_class.remote()
         self.opening = self._open()
 
+    def reopen_later(self, *, is_replaced: bool) -> None:
+        """It could not be opened, again and again or because Ray was not done restarting it."""
+        self.n_failed_openings += 1
+        self._reopen_at = time.monotonic() + REOPEN_S
+        if is_replaced:
+            self.actor = self._crew.actor_class.remote()
+
+    def reopen_if_due(self) -> None:
+        """Open it, if it waits for that and has waited long enough."""
+        if self._reopen_at is not None and time.monotonic() >= self._reopen_at:
+            self._reopen_at = None
+            self.opening = self._open()
+
     def settle_in(self) -> None:
         """The actor is open."""
+        self.n_failed_openings = 0
         self.is_live, self.ended_because, self.pulse = True, None, b""
         self._suspects.clear()
         self.note_news()
