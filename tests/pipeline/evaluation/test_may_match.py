@@ -130,7 +130,7 @@ def test_what_statistics_rule_out_is_not_selected(case: tuple[pa.Table, str]) ->
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000)
+@settings(max_examples=5_000)
 @given(cases())
 def test_what_statistics_rule_out_is_not_selected_at_length(case: tuple[pa.Table, str]) -> None:
     check_sound(*case)
