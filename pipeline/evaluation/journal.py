@@ -47,16 +47,16 @@ class JournalFolder:
         self._folder = f"{journal_folder(prefix)}/{part}"
 
     def read(self, stages: Iterable[Stage]) -> Kept:
-        """What is kept.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
-        keys = self._store.list(self._folder)
-        names = [key for key in keys if key.endswith(_SUFFIX)]
+        """What is kept. Nothing where the store cannot be read: the rows are done again."""
+        try:
+            keys = self._store.list(self._folder)
+            names = [key for key in keys if key.endswith(_SUFFIX)]
+            read = self._store.read_each(names)
+        except StoreError:
+            return Kept({}, ())
         schemas = {stage.name: _piece_schema(stage, self._plan) for stage in stages}
         found: dict[str, list[pa.Table]] = {}
-        for key, data in zip(names, self._store.read_each(names), strict=True):
+        for key, data in zip(names, read, strict=True):
             piece = None if data is None else _parse(key, data)
             name = "" if piece is None else (piece.schema.metadata or {}).get(_OF[1], b"").decode()
             if piece is not None and name in schemas and piece.schema.equals(schemas[name], check_metadata=True):
@@ -109,8 +109,10 @@ def journal_folder(prefix: str) -> str:
 
 
 def journalled_parts(store: Store, prefix: str) -> frozenset[int]:
-    """The parts of which something is kept: one listing."""
-    return frozenset(_parts(store.list_folders(journal_folder(prefix))))
+    """The parts of which something is kept: one listing. Where it fails: none, their rows are done again."""
+    with contextlib.suppress(StoreError):
+        return frozenset(_parts(store.list_folders(journal_folder(prefix))))
+    return frozenset()
 
 
 def sweep_journal(store: Store, prefix: str) -> None:
