@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
+from processes import family, kill
 
 from pipeline.store import Store
 
-ROWS = 800
-PART_ROWS = 20  # 40 parts of about a tenth of a second each
+ROWS = 480
+PART_ROWS = 20  # 24 parts of about a tenth of a second each
 CALL_BYTES = 7  # of a call in the file of calls: six digits and an end of line
 
 CONFIG = r"""
@@ -219,6 +220,8 @@ def site(workplace: Path, folder: Path, engine: str, remote: Remote | None = Non
             if not attempt.is_over:
                 attempt.process.kill()
             attempt.process.wait()
+        for process in family(made.temp):  # agents of killed Rays: see `processes.ORPHANS`
+            kill(process)
         made.close()
 
 
