@@ -29,9 +29,12 @@ def scratch_folder() -> Iterator[Path]:
             _swept.add(place)
             _sweep(Path(place))
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
-        lock = os.open(Path(name, LOCK), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fresh = Path(name, f"{LOCK}-new")
+        lock = os.open(fresh, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            # Another process that removes what is not locked sees the file when it is.
+            fresh.rename(Path(name, LOCK))
             yield Path(name)
         finally:
             os.close(lock)
