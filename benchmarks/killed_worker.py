@@ -62,6 +62,10 @@ class Noted:
             raise AttributeError(name)
         return getattr(self.spec, name)
 
+    def with_journal(self, *given: Any) -> Noted:
+        """The evaluation's spec makes another of itself when a run begins."""
+        return replace(self, spec=self.spec.with_journal(*given))
+
     def open(self, place: Place) -> NotedWorker:
         return NotedWorker(self.spec.open(place), self.notes, self.hold_s)
 
@@ -130,6 +134,8 @@ def run(source: Path, folder: Path, *, part_rows: int | None, hold_s: float) -> 
     job = replace(job, work=Noted(job.work, str(_notes_of(folder)), hold_s))
     options = RunOptions(engine="ray", workers=WORKERS)
     committed = carry_out(job, options, ProgressCounter(job.plan), StopSignal())
+    if not notes_in(_notes_of(folder)):
+        raise SystemExit("the workers noted nothing: what they are asked has another name")
     return Undisturbed(committed.duration_s, committed.manifest.to_bytes())
 
 
@@ -140,10 +146,16 @@ def run_killed(source: Path, folder: Path, after: int, whole: Undisturbed, **how
         SystemExit: the index is another than that of the undisturbed run.
     """
     kills: list[tuple[Note, float, int]] = []
-    killer = threading.Thread(target=_kill_in_part, args=(_notes_of(folder), after, kills))
+    is_over = threading.Event()
+    killer = threading.Thread(target=_kill_in_part, args=(_notes_of(folder), after, kills, is_over))
     killer.start()
-    ended = run(source, folder, **how)
-    killer.join()
+    try:
+        ended = run(source, folder, **how)
+    finally:
+        is_over.set()
+        killer.join()
+    if not kills:
+        raise SystemExit("the run was over before a worker could be killed")
     if ended.manifest != whole.manifest:
         raise SystemExit("the index differs from that of the undisturbed run")
     lost, killed_at, in_work = kills[0]
@@ -159,10 +171,9 @@ def run_killed(source: Path, folder: Path, after: int, whole: Undisturbed, **how
     )
 
 
-def _kill_in_part(path: Path, after: int, kills: list[tuple[Note, float, int]]) -> None:
+def _kill_in_part(path: Path, after: int, kills: list[tuple[Note, float, int]], is_over: threading.Event) -> None:
     """Kill the worker of the part that was begun last, in its midst."""
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
+    while not is_over.wait(POLL_S):
         notes = notes_in(path)
         ended = {note.part for note in notes if note.is_end}
         in_work = [note for note in notes if note.part not in ended]
@@ -170,7 +181,6 @@ def _kill_in_part(path: Path, after: int, kills: list[tuple[Note, float, int]]) 
             os.kill(in_work[-1].pid, signal.SIGKILL)
             kills.append((in_work[-1], time.time(), len(in_work)))
             return
-        time.sleep(POLL_S)
 
 
 def _notes_of(folder: Path) -> Path:

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 def run(*names: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(FOLDER / "run.py"), "--short", *names]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=280)
 
 
 def test_the_scripts_that_need_no_ray_print_their_rows_and_write_nothing():
