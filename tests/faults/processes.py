@@ -24,7 +24,7 @@ class Victim(StrEnum):
 
 
 _COMMANDS = {
-    Victim.WORKER: re.compile(r"^ray::PartActor"),
+    Victim.WORKER: re.compile(r"^ray::EngineActor"),
     Victim.SQL: re.compile(r"python\S* -I -S -c "),
     Victim.RAYLET: re.compile(r"^\S*/raylet "),
     Victim.GCS: re.compile(r"^\S*/gcs_server "),
