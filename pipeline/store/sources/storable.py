@@ -15,6 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline.errors import DatasetError
+from pipeline.store.sources.column_types import is_text
+
+_BYTES_OF = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 def storable_schema(schema: pa.Schema, what: str) -> pa.Schema:
@@ -67,6 +70,8 @@ def conform(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
             columns.append(column if column.type == field.type else column.cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DatasetError(f"{what}: column {field.name!r} is {column.type}, not {field.type} ({error})") from None
+        if is_text(field.type):
+            _check_text(columns[-1], field.name, what)
         if not field.nullable and column.null_count:
             raise DatasetError(f"{what}: column {field.name!r} holds nulls, but its schema allows none")
     return pa.Table.from_arrays(columns, schema=schema)
@@ -101,6 +106,28 @@ def _plain_nested(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind) or pa.types.is_list_view(kind):
         return pa.list_(_plain_field(kind.value_field, "element"))
     return kind
+
+
+def _check_text(column: pa.ChunkedArray, name: str, what: str) -> None:
+    """Refuse bytes that are called text and are none: every scorer and every reader of the result would stumble."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        bad = next(
+            value for chunk in column.chunks for value in chunk.cast(_BYTES_OF[column.type]) if not _is_utf8(value)
+        )
+        raise DatasetError(
+            f"{what}: column {name!r} is text, but holds a value that is not UTF-8: {bad.as_py()[:20]!r}; "
+            "mend it, or make it a column of bytes"
+        ) from None
+
+
+def _is_utf8(value: pa.Scalar) -> bool:
+    try:
+        (value.as_py() or b"").decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_list_view(kind: pa.DataType) -> bool:

@@ -55,6 +55,14 @@ def test_two_columns_of_one_name_are_named(assay) -> None:
     assert (said.code, "columns 2 and 3 are both named 'gold'" in said.err) == (1, True), said.err
 
 
+def test_text_that_is_not_utf8_is_named_with_its_column(assay) -> None:
+    offsets = pa.array([0, 1, 3], pa.int32()).buffers()[1]
+    write("bytes.parquet", note=pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"a\xff\xfe")]))
+    said = assay("score", "bytes.parquet", *QUICK, "--to", "out")
+    assert said.code == 1
+    assert r"bytes.parquet: column 'note' is text, but holds a value that is not UTF-8: b'\xff\xfe'" in said.err
+
+
 @pytest.mark.parametrize("kind", [pa.list_view(pa.int64()), pa.large_list_view(pa.int64())])
 def test_views_of_lists_come_out_as_lists(assay, kind: pa.DataType) -> None:
     write("views.parquet", numbers=pa.array([[1, 2], None], kind))
