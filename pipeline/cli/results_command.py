@@ -10,6 +10,7 @@ from pipeline.cli import options
 
 if TYPE_CHECKING:
     from pipeline.evaluation.results import ResultFolder
+    from pipeline.evaluation.where import ReadTally
     from pipeline.store import Store
 
 
@@ -62,11 +63,18 @@ def results(
     shown = print_rows(result_rows(folder, wanted, tally, for_eyes=form == "table"), form, output, limit)
     if where is not None and not quiet:
         tell(str(tally))
+    _tell_what_is_missing(tally, is_cut=form == "table" and limit is None and shown == N_IN_TABLE)
+    return ExitCode.DONE
+
+
+def _tell_what_is_missing(tally: ReadTally, *, is_cut: bool) -> None:
+    from pipeline.cli.exit_codes import tell
+    from pipeline.cli.row_output import N_IN_TABLE
+
     if tally.failed_rows:
         tell(f"--where failed on {tally.failed_rows} rows, which are left out")
-    if form == "table" and limit is None and shown == N_IN_TABLE:
+    if is_cut:
         tell(f"the first {N_IN_TABLE} rows; --limit N shows more, --format csv|jsonl|parquet all of them")
-    return ExitCode.DONE
 
 
 def find_folder(store: Store, text: str) -> ResultFolder:

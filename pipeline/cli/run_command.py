@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,26 +55,11 @@ def run(
     client, evaluation = _define(loaded, config.parent, scorers, partition_by, policy, store, dry_run=dry_run)
     if dry_run:
         return show_preview(client.plan(evaluation.id, limit=rows, part_rows=part_rows), as_json=as_json)
-    return follow_run(
-        client,
-        lambda on_progress: client.run(
-            evaluation.id,
-            engine=engine or loaded.config.engine,
-            ray_address=ray_address,
-            workers=workers,
-            limit=rows,
-            part_rows=part_rows,
-            max_failures=max_failures,
-            part_timeout_s=part_timeout,
-            memory_limit=memory_limit,
-            on_progress=on_progress,
-            new=new,
-            force=force,
-            trust=policy,
-        ),
-        shown,
-        store=store,
-    )
+    what: dict[str, Any] = {"limit": rows, "part_rows": part_rows, "new": new, "force": force, "trust": policy}
+    where: dict[str, Any] = {"engine": engine or loaded.config.engine, "ray_address": ray_address, "workers": workers}
+    bounds: dict[str, Any] = {"part_timeout_s": part_timeout, "memory_limit": memory_limit}
+    start = partial(client.run, evaluation.id, max_failures=max_failures, **what, **where, **bounds)
+    return follow_run(client, lambda on_progress: start(on_progress=on_progress), shown, store=store)
 
 
 def read_config(path: Path) -> LoadedConfig:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -79,26 +79,13 @@ def score_files(
     place.check()
     scorers = scorers_from_options(scorer or (), sql or ())
     shown = Shown(as_json, quiet, parse_floors(fail_under, scorer_names(scorers)))
-    scoring = FileScoring(
-        files=expand_paths(files, Path()),
-        scorers=scorers,
-        output_column=output_column,
-        expected_column=expected_column,
-        partition_by=tuple(partition_by or ()),
-        limit=limit,
-        part_rows=part_rows,
-        column_types=parse_types(column_type),
-        delimiter=delimiter,
-    )
-    chosen = RunOptions(
-        engine or "auto",
-        ray_address,
-        workers,
-        max_failures,
-        part_timeout_s=part_timeout,
-        memory_limit=None if memory_limit is None else memory_bytes("--memory-limit", memory_limit),
-    )
-    return _carry_out(scoring, place, chosen, shown)
+    typing: dict[str, Any] = {"column_types": parse_types(column_type), "delimiter": delimiter}
+    cut: dict[str, Any] = {"limit": limit, "part_rows": part_rows, "partition_by": tuple(partition_by or ())}
+    named: dict[str, Any] = {"output_column": output_column, "expected_column": expected_column}
+    scoring = FileScoring(files=expand_paths(files, Path()), scorers=scorers, **named, **typing, **cut)
+    memory = None if memory_limit is None else memory_bytes("--memory-limit", memory_limit)
+    bounds: dict[str, Any] = {"part_timeout_s": part_timeout, "memory_limit": memory}
+    return _carry_out(scoring, place, RunOptions(engine or "auto", ray_address, workers, max_failures, **bounds), shown)
 
 
 class _Place(NamedTuple):
