@@ -25,8 +25,8 @@ class Cluster(NamedTuple):
     is_own: bool
     """Started by us: its workers share this machine, this interpreter and this path."""
     nodes: tuple[Node, ...]
-    gcs: GcsWatch | None
-    """None where it cannot be seen from here: behind `ray://`."""
+    gcs: GcsWatch
+    """Tells when the head is lost."""
 
 
 class _Held:
@@ -45,7 +45,7 @@ def connected(address: str | None) -> Iterator[Cluster]:
     """Connect for one run. The connection is kept for the next; a local Ray ends with the process.
 
     Args:
-        address: of the cluster (`host:port`, `auto`, `ray://host:port`); None: a local Ray.
+        address: of the cluster (`host:port`, `auto`); None: a local Ray.
 
     Raises:
         EngineError: nothing answers there, it refuses us, or the process is at work on another cluster.
@@ -81,6 +81,7 @@ def _connect(address: str | None) -> None:
     quiet_import()
     import ray
 
+    _refuse_client(address)
     is_held = _Held.local is not None or _Held.has_joined
     if _Held.local is not None:
         _wait_for(_Held.local)
@@ -125,11 +126,9 @@ def _leave() -> None:
 
 
 def _join(address: str) -> None:
-    is_client = address.startswith(_CLIENT)
-    target = address if is_client else _resolve(address)
-    probe(target.removeprefix(_CLIENT), address)
-    if not is_client:
-        check_membership(target, address)
+    target = _resolve(address)
+    probe(target, address)
+    check_membership(target, address)
     try:
         with ThreadPoolExecutor(1) as other_thread:  # in the main thread Ray would replace the SIGTERM handler
             other_thread.submit(quiet_init, address=target).result()
@@ -153,18 +152,28 @@ def _resolve(address: str) -> str:
     return found
 
 
-def _watch_gcs() -> GcsWatch | None:
+def _refuse_client(address: str | None) -> None:
+    """Source: on Ray 2.60 the client takes no `max_task_retries` of a method, without which a restart fails a call."""
     import ray
 
-    is_client: bool = ray.util.client.ray.is_connected()  # type: ignore[no-untyped-call]
-    return None if is_client else GcsWatch(ray.get_runtime_context().gcs_address, GONE_S)
+    if (address or "").startswith(_CLIENT) or ray.util.client.ray.is_connected():  # type: ignore[no-untyped-call]
+        raise EngineError(
+            f"a run cannot be driven through Ray's client port ({address or _CLIENT}): name the head itself with "
+            "--ray-address host:port (6379 by default), or let the cluster drive it: ray job submit -- assay run …"
+        )
+
+
+def _watch_gcs() -> GcsWatch:
+    import ray
+
+    return GcsWatch(ray.get_runtime_context().gcs_address, GONE_S)
 
 
 def _check_same_cluster(address: str) -> None:
     import ray
 
     current = ray.get_runtime_context().gcs_address
-    if address.startswith(_CLIENT) or _resolve(address) != current:
+    if _resolve(address) != current:
         raise EngineError(
             f"this process is connected to Ray at {current}, not to {address}: call ray.shutdown() first, "
             "or leave out the address"

@@ -32,10 +32,7 @@ def ray_environ() -> Iterator[dict[str, str]]:
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
     own = {"RAY_TMPDIR": temp, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "HOME": temp}
-    patient = {
-        "RAY_gcs_server_port_wait_time_s": "120",
-        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "120",
-    }
+    patient = {"RAY_gcs_server_port_wait_time_s": "120"}
     yield environ_without_ray() | own | patient | {"RAY_USAGE_STATS_ENABLED": "0"}
     shutil.rmtree(temp, ignore_errors=True)
 

@@ -26,7 +26,6 @@ def main(head: str, *cpus: str) -> None:
         gcs=process_of(cluster.head_node, "gcs_server"),
         raylet_port=cluster.head_node.node_manager_port,
         dashboard=f"http://{cluster.head_node.webui_url}",
-        client_port=json.loads(head).get("ray_client_server_port"),
     )
     for order in sys.stdin:
         match order.split():

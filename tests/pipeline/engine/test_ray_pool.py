@@ -134,7 +134,7 @@ def test_a_process_at_work_on_one_cluster_joins_no_other(tmp_path: Path) -> None
         thread.join()
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "ray://127.0.0.1:{port}"])
+@pytest.mark.parametrize("address", ["127.0.0.1:{port}", "localhost:{port}"])
 def test_a_dead_address_is_found_within_seconds(address: str, tmp_path: Path) -> None:
     from pipeline.engine.cluster import _join
 
