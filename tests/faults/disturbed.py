@@ -203,6 +203,21 @@ class Site:
         receipts = json.loads(self.store.read(f"runs/{run}/manifest.json"))["receipts"]
         return {f"runs/{run}/{file['path']}": file["sha256"] for receipt in receipts for file in receipt["files"]}
 
+    def sweep(self) -> None:
+        """Do what the next start of a worker and of a local Ray does first, with the leftovers of killed ones.
+
+        A command that finds every part done starts neither.
+        """
+        program = (
+            "from pipeline.engine import local_ray\n"
+            "from pipeline.evaluation.scratch import scratch_folder\n"
+            "local_ray._sweep_dead_folders()\n"
+            "with scratch_folder():\n"
+            "    pass\n"
+        )
+        environ = os.environ | self._environ
+        subprocess.run([sys.executable, "-c", program], cwd=self.workplace, env=environ, check=True, timeout=120)
+
     def close(self) -> None:
         """Remove everything."""
         shutil.rmtree(self.temp, ignore_errors=True)

@@ -211,10 +211,12 @@ def _look_around(place: Site, attempt: Attempt, toll: Toll) -> None:
     left = survivors([], place.temp, GONE_S)
     if left:
         toll.problems.append(f"left at the end: {left}")
+    if any(Path(place.temp).iterdir()):
+        place.sweep()
     # A folder of Ray without a lock was made anew by an orphaned agent, after the sweep.
     folders = sorted(path.name for path in Path(place.temp).iterdir() if not _is_made_by_orphans(path))
     if folders:
-        toll.problems.append(f"left in the temporary folder: {folders}")
+        toll.problems.append(f"left in the temporary folder, and not swept by the next start: {folders}")
 
 
 def _is_made_by_orphans(path: Path) -> bool:

@@ -79,7 +79,12 @@ class Matrix:
     @property
     def right(self) -> float:
         """Share of the faults whose owner is right."""
-        return sum(found.owner == found.fault.owner for found in self.found) / len(self.found)
+        return 1 - len(self.wrong) / len(self.found)
+
+    @property
+    def wrong(self) -> list[Found]:
+        """The faults for which another is blamed."""
+        return [found for found in self.found if found.owner != found.fault.owner]
 
     def to_text(self) -> str:
         """A table of Markdown, and the sums below it."""
@@ -91,15 +96,10 @@ class Matrix:
         ]
         for expected in sorted({found.fault.owner for found in self.found}):
             lines.append(f"| {expected} | {' | '.join(str(counts[expected, owner]) for owner in owners)} |")
-        wrong = [f"- {found.fault.text}: {found.fault.owner}, found {found.owner}" for found in self.found]
-        wrong = [line for line, found in zip(wrong, self.found, strict=True) if found.owner != found.fault.owner]
-        lines += [
-            "",
-            f"{len(self.found)} faults, {self.right:.1%} with the right owner; "
-            f"{len(self.touched)} other rows or means touched.",
-            *wrong,
-            *(f"- {text}" for text in self.touched),
-        ]
+        wrong = [f"- {found.fault.text or 'a null'}: {found.fault.owner}, found {found.owner}" for found in self.wrong]
+        summary = f"{len(self.found)} faults, {self.right:.1%} with the right owner; "
+        summary += f"{len(self.touched)} other rows or means touched."
+        lines += ["", summary, *wrong, *(f"- {text}" for text in self.touched)]
         return "\n".join(lines)
 
 
