@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check format bench bench-short lock clean
+.PHONY: help demo test check format bench faults bench-short lock clean
 
 help:
 	@echo "make demo    the quick start and 20,000 scored rows on a local Ray"
@@ -13,6 +13,7 @@ help:
 	@echo "make format  let ruff rewrite what it can"
 	@echo "make bench   measure against hand-written scripts and other libraries; writes benchmarks/RESULTS.md"
 	@echo "make bench-short  the same at tiny sizes: proves that it works, writes nothing"
+	@echo "make faults  kill, break and poison runs, and write down what became of them"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
 
 demo: $(READY)
@@ -20,8 +21,8 @@ demo: $(READY)
 
 # Servers, clusters and races are tested by themselves, the rest in two processes.
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/cluster --ignore tests/pipeline/engine --ignore tests/pipeline/store
-	$(BIN)/python -m pytest tests/cluster tests/pipeline/engine tests/pipeline/store
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/cluster --ignore tests/faults --ignore tests/pipeline/engine --ignore tests/pipeline/store
+	$(BIN)/python -m pytest tests/cluster tests/faults tests/pipeline/engine tests/pipeline/store
 
 check: $(READY)
 	$(BIN)/ruff format --check .
@@ -38,6 +39,12 @@ bench: $(READY)
 
 bench-short: $(READY)
 	$(BIN)/python benchmarks/run.py --short
+
+# Faults of all kinds, in their long form: about an hour.
+faults: $(READY)
+	$(BIN)/python tests/faults/matrix.py | $(BIN)/python benchmarks/section.py "Owners of faults"
+	$(BIN)/python tests/faults/kills.py 200 | $(BIN)/python benchmarks/section.py "Kills"
+	$(BIN)/python tests/pipeline/store/fault_table.py | $(BIN)/python benchmarks/section.py "Store faults"
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
