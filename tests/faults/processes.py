@@ -33,7 +33,9 @@ _COMMANDS = {
 
 # Ray's two agents outlive a killed raylet by a minute: they want to tell a GCS server of it that is gone as well, and
 # Ray 2.60 gives each such request 60 s. They hold no work and no file of ours.
-ORPHANS = re.compile(r"^ray::(DashboardAgent|RuntimeEnvAgent)|ray/dashboard/agent\.py |ray/_private/runtime_env/agent/main\.py ")
+ORPHANS = re.compile(
+    r"^ray::(DashboardAgent|RuntimeEnvAgent)|ray/dashboard/agent\.py |ray/_private/runtime_env/agent/main\.py "
+)
 
 
 class Process(NamedTuple):
