@@ -31,7 +31,7 @@ from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.plan import Part, Receipt
 from pipeline.records.summary import PartSums
-from pipeline.store import FileIdentity, RevisionReader, Store, learn_digests, publish
+from pipeline.store import FileIdentity, RevisionReader, Store, learn_digests, publish, standing_receipt
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,10 @@ class EvaluationWorker:
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
         work = self._work
+        if attempt > 1:  # an answer can be lost though the part was done
+            standing = standing_receipt(work.store, work.prefix, work.plan_sha256, part)
+            if standing is not None:
+                return standing
         kept = self._keeping(part, is_kept=attempt > 1 or part.index in work.journalled)
         with scratch_folder() as folder:
             written, sums = self._evaluate(part, folder, kept)

@@ -40,7 +40,11 @@ def describe_error(error: BaseException, *, secrets: Iterable[str] = (), named: 
 
 
 def owner_of(error: BaseException) -> Owner:
-    """`network` for time-outs, lost connections and rate limits (by class or status 429), else `model`."""
+    """`network` for time-outs, lost connections and rate limits (by class or status 429), `harness` for memory that
+    is used up, else `model`.
+    """
+    if isinstance(error, MemoryError):
+        return Owner.HARNESS
     if isinstance(error, CallTimeoutError | TimeoutError | ConnectionError):
         return Owner.NETWORK
     names = [cls.__name__ for cls in type(error).__mro__]

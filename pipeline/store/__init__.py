@@ -1,7 +1,7 @@
 """Everything about where things are kept. The only importer of fsspec."""
 
 from pipeline.store.backend import ObjectInfo
-from pipeline.store.commit import begin, finish, publish, read_manifest
+from pipeline.store.commit import begin, finish, publish, read_manifest, standing_receipt
 from pipeline.store.datasets import DatasetClient, RevisionInfo
 from pipeline.store.heads import HeadEntry, append_head, current_head, list_heads
 from pipeline.store.open_url import expand_inputs, input_size, open_input
@@ -51,5 +51,6 @@ __all__ = [
     "read_manifest",
     "register_revision",
     "resolve_revision",
+    "standing_receipt",
     "write_parquet",
 ]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from pipeline.errors import CorruptError, MissingError, StoreError
-from pipeline.records.plan import DataFile, Manifest, Plan, Receipt
+from pipeline.records.plan import DataFile, Manifest, Part, Plan, Receipt
 from pipeline.store.backend import ObjectInfo
 from pipeline.store.commit_checks import (
     build_manifest,
@@ -129,6 +129,20 @@ def publish(store: CommitStore, prefix: str, receipt: Receipt, files: Mapping[st
     standing = parse_receipt(stands, receipt.plan_sha256, receipt, key)
     _drop(store, prefix, receipt.files, kept=standing.files)
     return standing
+
+
+def standing_receipt(store: CommitStore, prefix: str, plan_sha256: str, part: Part) -> Receipt | None:
+    """The receipt that an earlier attempt at a part has left; None where there is none.
+
+    Raises:
+        CorruptError: it is damaged, or another part's.
+    """
+    key = _receipt_key(prefix, part.index)
+    try:
+        data = store.read(key)
+    except MissingError:
+        return None
+    return parse_receipt(data, plan_sha256, part, key)
 
 
 def finish(store: CommitStore, prefix: str, plan: Plan, receipts: Mapping[int, Receipt]) -> Manifest:

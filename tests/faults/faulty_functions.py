@@ -43,6 +43,8 @@ def suffer(fault: str, result: Any) -> Any:
             raise HeldLock
         case "is refused by a rate limit":
             raise TooManyRequests("slow down")
+        case "finds no memory":
+            raise MemoryError
         case "returns what cannot be pickled":
             return threading.Lock()
         case "returns 2 GiB":

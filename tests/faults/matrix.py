@@ -50,6 +50,8 @@ DEADLY = ["segfaults", "never ends", "eats all memory"]
 ALIVE = [
     *(Fault(f"task: {how}", "model") for how in [*RAISED, *RETURNED]),
     *(Fault(f"scorer: {how}", "judge") for how in [*RAISED, *RETURNED]),
+    Fault("task: finds no memory", "harness"),
+    Fault("scorer: finds no memory", "harness"),
     Fault("task: is refused by a rate limit", "network"),
     Fault("scorer: is refused by a rate limit", "network"),
     Fault("slow scorer: waits too long", "network"),

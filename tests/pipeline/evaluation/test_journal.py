@@ -197,6 +197,15 @@ def test_rows_that_were_kept_are_not_called_again(task, tmp_path):
     assert (receipt, receipt.sums) == (whole, whole.sums)
 
 
+def test_a_part_that_was_done_is_not_done_again_though_its_answer_was_lost(tmp_path):
+    bench = Bench(tmp_path, plain)
+    part = bench.plan.parts[0]
+    first = bench.open().run_part(part)
+    calls = bench.calls()
+    assert bench.open().run_part(part, attempt=2) == first
+    assert bench.calls() == calls
+
+
 def test_a_part_that_takes_no_ten_seconds_is_neither_kept_nor_looked_for(tmp_path, monkeypatch):
     bench = Bench(tmp_path, plain)
     listed: list[str] = []

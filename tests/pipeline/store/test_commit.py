@@ -10,7 +10,7 @@ from pipeline.formats.canonical_json import canonical_json
 from pipeline.records.digest import digest_json
 from pipeline.records.plan import DataFile, Part, Plan, Receipt
 from pipeline.store import Store
-from pipeline.store.commit import begin, finish, publish, read_manifest, verify
+from pipeline.store.commit import begin, finish, publish, read_manifest, standing_receipt, verify
 
 PREFIX = "runs/r"
 PARTS = tuple(Part(index=i, first_row=i * 2, rows=2) for i in range(3))
@@ -62,6 +62,15 @@ def test_the_first_receipt_stands_and_the_loser_drops_its_data(store):
     late, files = attempt(1, salt=b" again")
     assert publish(store, PREFIX, late, files) == first
     assert store.list(f"{PREFIX}/data") == [f"{PREFIX}/{first.files[0].path}"]
+
+
+def test_a_part_that_was_done_before_is_known_by_its_receipt(store):
+    begin(store, PREFIX, PLAN)
+    assert standing_receipt(store, PREFIX, PLAN.sha256, PARTS[1]) is None
+    receipt = publish(store, PREFIX, *attempt(1))
+    assert standing_receipt(store, PREFIX, PLAN.sha256, PARTS[1]) == receipt
+    with pytest.raises(CorruptError, match=r"receipt/1.json: belongs to plan"):
+        standing_receipt(store, PREFIX, "0" * 64, PARTS[1])
 
 
 def test_the_index_is_the_same_bytes_whoever_commits(folder, tmp_path):
