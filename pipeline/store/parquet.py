@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import CorruptError, InputError
 from pipeline.store.faults import translate
-from pipeline.store.row_bytes import RowCutter
+from pipeline.store.row_bytes import RowCutter, fitting_rows
 
 ROWS_PER_GROUP = 16_384
 """Rows: a reader holds one group at a time, 4 MiB of 280-character rows."""
@@ -26,6 +26,8 @@ BYTES_PER_GROUP = 16 << 20
 _COMPRESSION = {"compression": "zstd", "compression_level": 1}
 # Level 1: a part is written once and read a few times; higher levels cost more time than they save.
 _FORMAT = {"version": "2.6", "data_page_version": "1.0", "write_page_checksum": True, "store_schema": True}
+_WIDE = {"use_dictionary": False, "write_statistics": False}
+# Of a file that begins with a row of more than a row group: each would copy the value, and cost ten times the writing.
 
 
 class WrittenFile(NamedTuple):
@@ -43,7 +45,8 @@ class ParquetWriter:
         with _naming(path):
             self._file = open(path, "xb")  # noqa: SIM115 - closed by `close`
         self._digest = _DigestingFile(self._file)
-        self._writer = pq.ParquetWriter(self._digest, schema, **_COMPRESSION, **_FORMAT)
+        self._schema = schema
+        self._writer: pq.ParquetWriter | None = None
         self._cutter = RowCutter(ROWS_PER_GROUP, BYTES_PER_GROUP)
         self._rows = 0
         self._closed = False
@@ -62,7 +65,7 @@ class ParquetWriter:
         """Finish the file."""
         for group in self._cutter.rest():
             self._write_group(group)
-        self._writer.close()
+        self._opened().close()
         self._closed = True
         self._digest.finish()
         return WrittenFile(self._digest.sha256.hexdigest(), self._digest.n_bytes, self._rows)
@@ -75,9 +78,17 @@ class ParquetWriter:
                 self._file.close()
 
     def _write_group(self, group: pa.Table) -> None:
+        is_wide = group.num_rows == 1 and fitting_rows(group, BYTES_PER_GROUP)[0] == 0
         # One chunk a column: chunk borders would show in the dictionary pages.
-        self._writer.write_table(group.combine_chunks(), row_group_size=group.num_rows)
+        self._opened(is_wide=is_wide).write_table(group.combine_chunks(), row_group_size=group.num_rows)
         self._rows += group.num_rows
+
+    def _opened(self, *, is_wide: bool = False) -> pq.ParquetWriter:
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self._digest, self._schema, **_COMPRESSION, **_FORMAT, **(_WIDE if is_wide else {})
+            )
+        return self._writer
 
 
 class _DigestingFile:

@@ -15,6 +15,7 @@ from pipeline.store.open_url import open_input
 
 _LONGEST_CELL = 128 << 20  # characters, as many as the parser's largest block; Python's own limit is 128 KiB
 _END = "\0end of the file\0"
+_PIECE_BYTES = 4 << 20
 
 
 def explain(path: str, delimiter: str, n_columns: int, error: Exception) -> DatasetError:
@@ -41,20 +42,18 @@ def find_open_quote(path: str, delimiter: str) -> None:
             _refuse_open_quote(without_credentials(path), first)
 
 
-def longest_record(path: str, delimiter: str, limit: int) -> DatasetError:
-    """The error for a file with a record that is longer than `limit` bytes."""
-    what = without_credentials(path)
-    longest = line = 0
-    after = 1
-    try:
-        for first, last, record in read_records(path, delimiter):
-            length, after = sum(map(len, record)), last + 1
-            longest, line = max((longest, line), (length, first))
-    except csv.Error:  # a cell that Python will not read either
-        line = after
+def record_too_long(path: str, offset: int, limit: int) -> DatasetError:
+    """The error for a record that begins at a byte of the file and is longer than `limit` bytes."""
+    line = 1
+    with open_input(path) as file:
+        last = b""
+        while offset > 0 and (piece := file.read(min(offset, _PIECE_BYTES))):
+            offset -= len(piece)
+            line += piece.count(b"\n") + piece.count(b"\r") - (last + piece).count(b"\r\n")
+            last = piece[-1:]
     return DatasetError(
-        f"{what}, line {line}: a record of more than {limit >> 20} MiB begins here; is a quote not closed? "
-        "If not, store such cells in Parquet"
+        f"{without_credentials(path)}, line {line}: a record of more than {limit >> 20} MiB, the most that is read of "
+        "a CSV file, begins here; is a quote not closed? If not, store such cells in Parquet"
     )
 
 

@@ -18,6 +18,11 @@ _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 class RecordTooLongError(Exception):
     """A record is longer than the longest that is read."""
 
+    def __init__(self, offset: int) -> None:
+        super().__init__()
+        self.offset = offset
+        """Of its first byte in the file."""
+
 
 def record_blocks(file: BinaryIO, delimiter: str, block_bytes: int, longest: int) -> Iterator[tuple[bytes, int]]:
     """Blocks of whole records, each with the bytes read so far; the first begins with the header.
@@ -41,7 +46,7 @@ def record_blocks(file: BinaryIO, delimiter: str, block_bytes: int, longest: int
             yield data[:end], n_read
         pending = data[end:]
         if len(pending) > longest:
-            raise RecordTooLongError
+            raise RecordTooLongError(n_read - len(pending))
     if data:
         yield data if data.endswith((b"\n", b"\r")) else data + b"\n", n_read
 

@@ -18,7 +18,7 @@ import pyarrow.csv as pa_csv
 from pipeline.errors import DatasetError
 from pipeline.store.location import without_credentials
 from pipeline.store.open_url import open_input
-from pipeline.store.sources.csv_faults import explain, find_blank_line, find_open_quote, long_cells, longest_record
+from pipeline.store.sources.csv_faults import explain, find_blank_line, find_open_quote, long_cells, record_too_long
 from pipeline.store.sources.csv_records import RecordTooLongError, record_blocks
 from pipeline.store.sources.storable import check_names
 
@@ -61,8 +61,8 @@ class CsvText(NamedTuple):
                     names_line = 0
             except pa.ArrowInvalid as error:
                 raise explain(self.path, self.delimiter, len(self.names), error) from None
-            except RecordTooLongError:
-                raise longest_record(self.path, self.delimiter, LONGEST_RECORD) from None
+            except RecordTooLongError as error:
+                raise record_too_long(self.path, error.offset, LONGEST_RECORD) from None
 
     def checked_blocks(self) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Like `blocks`; also refuses what the parser lets pass: blank lines and a quote that is never closed."""
@@ -111,12 +111,14 @@ def read_header(path: str, delimiter: str, as_written: frozenset[str] = frozense
     """
     what = without_credentials(path)
     with open_input(path) as raw, long_cells():
-        records = csv.reader(io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""), delimiter=delimiter)
+        text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
         try:
-            names = next(records, None)
-            has_rows = next(records, None) is not None
-        except (UnicodeDecodeError, csv.Error) as error:
+            names = next(csv.reader(text, delimiter=delimiter), None)
+            has_rows = text.read(1) != ""
+        except UnicodeDecodeError as error:
             raise explain(path, delimiter, 0, error) from None
+        except csv.Error:  # of all that csv refuses, a cell that is too long is left: here, a quote that is not closed
+            raise record_too_long(path, 0, LONGEST_RECORD) from None
     if names is None:
         raise DatasetError(f"{what}: is empty; expected a header line with the column names")
     check_names(names, f"{what}, line 1")

@@ -48,6 +48,19 @@ def test_a_file_without_a_byte_is_named(assay, name: str) -> None:
     assert "defect" not in said.err
 
 
+@pytest.mark.parametrize("rows_before", [0, 2])
+def test_a_csv_record_that_is_too_long_is_named_with_its_line_and_the_most(assay, rows_before: int) -> None:
+    with open("long.csv", "w") as file:
+        file.write("answer,gold\n" + '"a\nb",c\n' * rows_before)
+        for _ in range(129):
+            file.write("x" * (1 << 20))
+        file.write(",c\n")
+    said = assay("score", "long.csv", *QUICK, "--to", "out")
+    assert said.code == 1
+    assert f"long.csv, line {2 + 2 * rows_before}: a record of more than 128 MiB, the most that is read" in said.err
+    assert "store such cells in Parquet" in said.err
+
+
 def test_two_columns_of_one_name_are_named(assay) -> None:
     twice = pa.table([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["answer", "gold", "gold"])
     pq.write_table(twice, "twice.parquet")

@@ -92,12 +92,33 @@ def command_of(pid: int) -> bytes:
         return b""
 
 
+def scoring(file: str, engine: str, *options: str) -> list[str]:
+    command = [sys.executable, "-m", "pipeline.cli", "score", file, "--output-column", "answer", "--scorer", SCORER]
+    return [*command, "--to", "out", "--engine", engine, "--json", "-q", *options]
+
+
 def check_within(folder: Path, make: Callable[[Path, int], None], engine: str, limit: int, times: int) -> None:
     make(folder / "data.parquet", times * limit)
-    command = [sys.executable, "-m", "pipeline.cli", "score", "data.parquet", "--output-column", "answer"]
-    command += ["--scorer", SCORER, "--to", "out", "--engine", engine, "--memory-limit", str(limit), "--json", "-q"]
-    peak = peak_of_workers(command, engine, folder)
+    peak = peak_of_workers(scoring("data.parquet", engine, "--memory-limit", str(limit)), engine, folder)
     assert 0 < peak <= limit, f"{peak >> 20} MiB of {limit >> 20}"
+
+
+def write_one_cell(path: Path, n_bytes: int) -> None:
+    """A file of two rows, of which one has a text of `n_bytes`."""
+    text = os.urandom(500_000).hex() * (n_bytes // 1_000_000)
+    if path.suffix == ".parquet":
+        pq.write_table(pa.table({"answer": ["y", text], "gold": ["x", "x"]}), path)
+    elif path.suffix == ".csv":
+        path.write_text(f"answer,gold\ny,x\n{text},x\n")
+    else:
+        path.write_text(f'{{"answer": "y", "gold": "x"}}\n{{"answer": "{text}", "gold": "x"}}\n')
+
+
+def check_one_cell(folder: Path, suffix: str, n_bytes: int) -> None:
+    write_one_cell(folder / f"data.{suffix}", n_bytes)
+    peak = peak_of_workers(scoring(f"data.{suffix}", "inline"), "inline", folder)
+    most = 250 * MIB + 6 * n_bytes
+    assert peak <= most, f"{peak >> 20} MiB, expected at most {most >> 20}"
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
@@ -106,6 +127,20 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="m
 @needs_proc
 def test_data_beyond_the_limit_are_scored_within_it(tmp_path: Path) -> None:
     check_within(tmp_path, repeated, "inline", 340 * MIB, times=2)
+
+
+@needs_proc
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "jsonl"])
+def test_one_large_cell_takes_six_times_its_size(tmp_path: Path, suffix: str) -> None:
+    check_one_cell(tmp_path, suffix, 60_000_000)
+
+
+@needs_proc
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("suffix, n_bytes", [("parquet", 500_000_000), ("jsonl", 500_000_000), ("csv", 130_000_000)])
+def test_the_largest_cells_take_six_times_their_size(tmp_path: Path, suffix: str, n_bytes: int) -> None:
+    check_one_cell(tmp_path, suffix, n_bytes)
 
 
 @needs_proc
