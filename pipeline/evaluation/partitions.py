@@ -54,25 +54,41 @@ def rows_by_folder(rows: pa.Table, partition_by: Sequence[str]) -> Iterator[Fold
     if not partition_by:
         yield FolderRows("", rows)
         return
-    keys = pa.table({str(i): _as_text(rows[name]) for i, name in enumerate(partition_by)})
     names = [str(i) for i in range(len(partition_by))]
+    keys = pa.table({key: _as_text(rows[name]) for key, name in zip(names, partition_by, strict=True)})
     position = pa.array(range(rows.num_rows), pa.int64())
     groups = keys.append_column("row", position).group_by(names, use_threads=False).aggregate([("row", "list")])
     check_partition_count(groups.num_rows, partition_by)
     for group in groups.to_pylist():
-        folder = "/".join(
-            f"{_key_name(name)}={_folder_name(group[key])}" for name, key in zip(partition_by, names, strict=True)
-        )
+        folder = _path([group[key] for key in names], partition_by)
         yield FolderRows(folder, rows.take(pa.array(group["row_list"], pa.int64())))
 
 
-def check_partition_count(found: int, partition_by: Sequence[str]) -> None:
-    """Refuse a result of more partitions than a reader can bear."""
+def folders_of(rows: pa.Table, partition_by: Sequence[str]) -> set[str]:
+    """The folders into which rows belong. Raises InputError for a value that can name no folder."""
+    groups = rows.select(partition_by).group_by(list(partition_by), use_threads=False).aggregate([])
+    texts = [_as_text(groups[name]).to_pylist() for name in partition_by]
+    return {_path(values, partition_by) for values in zip(*texts, strict=True)}
+
+
+def check_partition_count(found: int, partition_by: Sequence[str], rows: int | None = None) -> None:
+    """Refuse a result of more partitions than a reader can bear.
+
+    Args:
+        rows: in how many of the first rows they were found; None: nobody knows.
+    """
     if found > MAX_PARTITIONS:
+        where = "" if rows is None else f" ({found} in the first {rows} rows alone)"
         raise InputError(
-            f"partition_by {', '.join(partition_by)} makes more than {MAX_PARTITIONS} partitions: "
+            f"partition_by {', '.join(partition_by)} makes more than {MAX_PARTITIONS} partitions{where}: "
             "choose columns with fewer distinct values"
         )
+
+
+def _path(values: Sequence[str | None], partition_by: Sequence[str]) -> str:
+    return "/".join(
+        f"{_key_name(name)}={_folder_name(value)}" for name, value in zip(partition_by, values, strict=True)
+    )
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -14,6 +14,7 @@ from pipeline.evaluation.attach import output_type
 from pipeline.evaluation.carry_out import Job
 from pipeline.evaluation.definition import is_defined_here
 from pipeline.evaluation.memory import most_workers, worker_need
+from pipeline.evaluation.partition_scan import refuse_too_many_partitions
 from pipeline.evaluation.planning import make_plan
 from pipeline.evaluation.worker import EvaluationWork
 from pipeline.functions import FunctionMaterial, TrustPolicy, load_function
@@ -111,12 +112,13 @@ def prepare(
         limit: only so many rows from the first; None: all.
         part_rows: rows a part at most; None: after the cost of a row.
     Raises:
-        InputError: nothing to score.
+        InputError: nothing to score, or more partitions than allowed in rows that are cheap to look at.
         FunctionError, UntrustedFunctionError, CorruptError: a function that may not or cannot be used.
     """
     check_pins(record)
     policy = trust or TrustPolicy.of()
     check_environments(store, record, policy)
+    refuse_too_many_partitions(store, revision, record.partition_by, limit)
     functions = load_functions(store, record, policy)
     records = {version: material.record for version, material in functions.items()}
     plan = make_plan(record, revision, records, schema_of(record, revision, functions), limit, part_rows)

@@ -39,6 +39,7 @@ class RevisionReader:
         columns: Sequence[str] | None = None,
         *,
         table_bytes: int = BYTES_PER_TABLE,
+        verify: bool = True,
     ) -> None:
         """Nothing is opened yet.
 
@@ -46,6 +47,7 @@ class RevisionReader:
             store: where the revision's own files are; None where all of them are pinned in place.
             columns: the columns to read, in this order; None for all.
             table_bytes: in memory, about: of what is decoded at once, and of the tables of `steps`.
+            verify: check the digest of each file; False for a look at rows of which nothing is kept.
 
         Raises:
             DatasetError: a column that the revision does not have.
@@ -61,7 +63,7 @@ class RevisionReader:
         self._starts = list(accumulate((part.rows for part in revision.parts), initial=0))
         self._columns = None if columns is None else list(columns)
         self._table_bytes = table_bytes
-        self._checked: set[int] = set()
+        self._checked: set[int] = set() if verify else set(range(len(revision.parts)))
         self._open: tuple[int, ParquetCursor] | None = None
 
     def read(self, first_row: int, rows: int) -> pa.Table:

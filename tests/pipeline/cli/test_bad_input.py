@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline.evaluation import partition_scan, partitions
+
 EXACT = ("--output-column", "answer", "--scorer", 'exact_match:{"inputs": ["output", "gold"], "name": "exact"}')
 QUICK = (*EXACT, "--engine", "inline", "--quiet")
 
@@ -116,12 +118,45 @@ def test_a_stored_file_that_is_gone_is_named_by_the_run(assay, config, workplace
     assert "is gone" in said.err
 
 
-def test_too_many_partitions_end_the_run_with_the_columns_and_the_bound(assay) -> None:
+def many_partitions() -> None:
     n = 1_100
     pq.write_table(pa.table({"answer": ["a"] * n, "gold": ["a"] * n, "n": list(range(n))}), "many.parquet")
-    said = assay("score", "many.parquet", *QUICK, "--to", "out", "--partition-by", "n")
-    assert said.code == 1
-    assert "partition_by n makes more than 1024 partitions" in said.err
+
+
+def test_too_many_partitions_are_refused_before_anything_is_written_each_time(assay, workplace: Path) -> None:
+    many_partitions()
+    for _ in range(2):
+        said = assay("score", "many.parquet", *QUICK, "--to", "out", "--partition-by", "n")
+        assert said.code == 1
+        assert "partition_by n makes more than 1024 partitions (1100 in the first 1100 rows alone): choose" in said.err
+        assert not (workplace / "out").exists() or not os.listdir(workplace / "out")
+    assert assay("score", "many.parquet", *QUICK, "--to", "few", "--partition-by", "n", "--limit", "9").code == 0
+
+
+def test_too_many_partitions_are_refused_before_a_task_is_called(assay, config, workplace: Path) -> None:
+    many_partitions()
+    (workplace / "task.py").write_text("def task(answer: str) -> str:\n    open('called', 'w')\n    return answer\n")
+    path = config("task: task.py:task\npartition_by: [n]\nscorers:\n  - {use: exact_match, inputs: [output, gold]}\n")
+    path.write_text(path.read_text().replace("answers.parquet", "many.parquet"))
+    said = assay("run", path, "--engine", "inline", "--quiet")
+    assert (said.code, "more than 1024 partitions" in said.err) == (1, True), said.err
+    assert not (workplace / "called").exists()
+
+
+def test_too_many_partitions_behind_the_rows_that_are_looked_at_end_the_run_each_time(
+    assay, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_partitions()
+    monkeypatch.setattr(partition_scan, "SCAN_ROWS", 10)
+    monkeypatch.setattr(partitions, "MAX_PARTITIONS", 20)
+    for _ in range(2):
+        said = assay("score", "many.parquet", *QUICK, "--to", "out", "--partition-by", "n", "--part-rows", "9")
+        assert said.code == 1
+        assert "partition_by n makes more than 20 partitions: choose columns with fewer distinct values" in said.err
+        assert not (workplace / "out/manifest.json").exists()
+    said = assay("results", "out")
+    assert said.code != 0
+    assert "Traceback" not in said.err
 
 
 @pytest.mark.parametrize(
