@@ -173,8 +173,11 @@ class RowByRow:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """The mark goes, also after an error: the process lives, so no stage is to blame."""
-        if self._row is not None:
+        """The mark goes where the row is done, or the store failed: no stage is to blame for that.
+
+        It stays after any other error: the row may have ended a pool that the stage asks.
+        """
+        if self._row is not None and (error is None or isinstance(error, StoreError)):
             self._keeping.folder.remove([self._keeping.folder.mark_key(self._row)])
 
 

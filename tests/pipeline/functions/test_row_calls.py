@@ -171,7 +171,7 @@ def test_batches_are_cut_as_ever_where_some_rows_are_left_out() -> None:
 def test_a_real_ctrl_c_ends_async_calls_and_the_next_ones_are_made() -> None:
     async def f(x: int) -> int:
         if x == 1:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # as the terminal does
         if x < 3:
             await asyncio.sleep(WAIT_S)
         return x
