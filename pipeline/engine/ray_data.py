@@ -248,5 +248,5 @@ def _settled(dataset: Any, cluster: Cluster) -> Any:
     if cluster.is_own:
         dataset.context.target_max_block_size = OWN_BLOCK_BYTES
         dataset.context.enable_progress_bars = False
-        logging.getLogger("ray.data").setLevel(logging.WARNING)
+        logging.getLogger("ray.data").setLevel(logging.ERROR)
     return dataset

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -188,3 +190,18 @@ def test_scores_in_hand_become_a_dataset_too(data) -> None:
     rows = {"answer": ["a", "b"], "gold": ["a", "c"]}
     scores = pipeline.score(rows, scorers=[exact_match()], output="answer", expected="gold")
     assert [row["exact-match_value"] for row in scores.to_ray_dataset().take_all()] == [1.0, 0.0]
+
+
+@pytest.mark.slow
+def test_a_local_ray_is_announced_and_says_nothing_else(tmp_path: Path) -> None:
+    code = (
+        "import pipeline, scorers\n"
+        "rows = {'answer': ['a', 'b'], 'gold': ['a', 'c']}\n"
+        "scores = pipeline.score(rows, scorers=[scorers.exact_match()], output='answer', expected='gold')\n"
+        "print(sum(row['exact-match_value'] for row in scores.to_ray_dataset().take_all()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    assert (done.returncode, done.stdout) == (0, "1.0\n"), done.stderr
+    assert done.stderr.splitlines() == [
+        "assay: a local Ray was started, which ends with this process; call ray.init() before for another"
+    ]
