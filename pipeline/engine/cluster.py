@@ -55,7 +55,9 @@ def connected(address: str | None) -> Iterator[Cluster]:
         _Held.n_runs += 1
     try:
         is_own = _Held.local is not None
-        yield Cluster(LOCAL if is_own else address or "the Ray of this process", is_own, living_nodes(), _watch_gcs())
+        yield Cluster(
+            LOCAL if is_own else address or "the Ray of this process", is_own, living_nodes(), _watch_gcs(is_own=is_own)
+        )
     finally:
         with _Held.lock:
             _Held.n_runs -= 1
@@ -163,10 +165,10 @@ def _refuse_client(address: str | None) -> None:
         )
 
 
-def _watch_gcs() -> GcsWatch:
+def _watch_gcs(*, is_own: bool) -> GcsWatch:
     import ray
 
-    return GcsWatch(ray.get_runtime_context().gcs_address, GONE_S)
+    return GcsWatch(ray.get_runtime_context().gcs_address, GONE_S, is_own=is_own)
 
 
 def _check_same_cluster(address: str) -> None:

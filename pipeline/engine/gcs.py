@@ -15,6 +15,7 @@ from pipeline.errors import EngineError
 PROBE_TIMEOUT_S = 5.0  # a dead address costs Ray itself more than two minutes of retries
 ASK_TIMEOUT_S = 60.0  # for a process to import Ray on a busy machine (0.5 s on an idle one); the answer takes 0.01 s
 LOOK_EVERY_S = 5.0
+OWN_LOOK_EVERY_S = 1.0
 GONE_S = 40.0  # without the GCS; after 60 s Ray ends this process with status 1, and nobody learns that it can go on
 
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # RFC 9113: 3.4, empty SETTINGS
@@ -131,11 +132,19 @@ def _versions_differ(address: str, ray_version: str, python_version: str) -> str
 
 
 class GcsWatch:
-    """Looks now and then whether the GCS answers, while a run is at work. Used from one thread."""
+    """Looks now and then whether the GCS answers, while a run is at work. Used from one thread.
 
-    def __init__(self, target: str, gone_s: float = GONE_S) -> None:
+    Args:
+        target: `host:port`.
+        gone_s: seconds without an answer until it counts as gone.
+        is_own: it runs on this machine, for this process alone: nobody will start it again.
+    """
+
+    def __init__(self, target: str, gone_s: float = GONE_S, *, is_own: bool = False) -> None:
         self._target = target
         self._gone_s = gone_s
+        self._look_every_s = OWN_LOOK_EVERY_S if is_own else min(LOOK_EVERY_S, gone_s / 4)
+        self._is_own = is_own
         self._last_look = self._last_answer = time.monotonic()
         self.is_gone = False
         """Whatever asks the GCS now would wait for it in vain."""
@@ -147,15 +156,17 @@ class GcsWatch:
             EngineError: it has not answered for `gone_s` seconds.
         """
         now = time.monotonic()
-        if now - self._last_look < min(LOOK_EVERY_S, self._gone_s / 4):
+        if now - self._last_look < self._look_every_s:
             return
         try:
             if speaks_http2(self._target, timeout_s=1.0):
                 self._last_answer = now
+        except ConnectionRefusedError:  # its process has ended: one that is only busy lets us wait
+            self.is_gone = self._is_own
         except OSError:
             pass
         self._last_look = time.monotonic()
-        if now - self._last_answer >= self._gone_s:
+        if self.is_gone or now - self._last_answer >= self._gone_s:
             self.is_gone = True
             raise EngineError(
                 f"the cluster's control process (GCS) at {self._target} has not answered for "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import ctypes
 import fcntl
 import logging
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 import threading
 import warnings
@@ -22,6 +24,7 @@ PREFIX = "assay-ray-"
 _TOKEN = secrets.token_hex(32)  # one a process: Ray's own library reads it once, and a second Ray must know the same
 OBJECT_STORE_BYTES = 128 * 2**20  # receipts and specs only; Ray's own default takes a third of the memory
 START_TRIES = 3  # a port that Ray found free may be taken by the time it listens there
+SIGACTION_BYTES = 512  # of the system's struct; 152 on Linux, 16 on macOS
 LONGEST_FOLDER = 37  # characters: sockets lie 65 below it, and macOS allows 103 in all
 
 
@@ -99,11 +102,27 @@ def quiet_init(**options: Any) -> None:
     echo = worker.listen_error_messages
     worker.listen_error_messages = lambda *_: None
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _same_handler_of(signal.SIGTERM):
             warnings.simplefilter("ignore", FutureWarning)
             ray.init(log_to_driver=False, logging_level=logging.ERROR, **options)
     finally:
         worker.listen_error_messages = echo
+
+
+@contextmanager
+def _same_handler_of(number: signal.Signals) -> Iterator[None]:
+    """Put back what the process does on a signal, whatever the block sets.
+
+    Ray's core sets a handler that writes a stack to stderr, calls the one before, and aborts the process three seconds
+    later. `signal.signal` cannot put it back: it works in the main thread only, and sees no handler but Python's.
+    """
+    libc = ctypes.CDLL(None)
+    saved = ctypes.create_string_buffer(SIGACTION_BYTES)
+    libc.sigaction(int(number), None, saved)
+    try:
+        yield
+    finally:
+        libc.sigaction(int(number), saved, None)
 
 
 def _clear_failed_start() -> None:

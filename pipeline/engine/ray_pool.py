@@ -74,8 +74,8 @@ class RayPool:
             if not has_started and any(seat.is_live for seat in self._seats):
                 has_started = True
                 ledger.tell(started)
-            if self._gcs is not None:
-                self._gcs.check()
+            if self._has_lost_cluster():
+                break
             self._watch_parts()
             self._watch_workers(ledger)
         if not ledger.is_done:
@@ -95,6 +95,21 @@ class RayPool:
             if ray.is_initialized():
                 ray.kill(seat.actor)
         clear_pulses([seat.pulse_key for seat in self._seats if seat.pulse])
+
+    def _has_lost_cluster(self) -> bool:
+        """Whether the cluster has gone while the run was being stopped: nobody is left to wait for.
+
+        Raises:
+            EngineError: it has gone, and nobody had asked for a stop.
+        """
+        try:
+            if self._gcs is not None:
+                self._gcs.check()
+        except EngineError:
+            if not self._stop.is_stopped:
+                raise
+            return True
+        return False
 
     def _hand_out(self, ledger: Ledger) -> None:
         """Everybody gets a first part before anybody gets a second."""

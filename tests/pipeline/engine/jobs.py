@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import sys
 import threading
 import time
@@ -25,7 +26,7 @@ def score(folder: Path) -> int:
 
 
 def wait_for_ctrl_c(folder: Path) -> int:
-    """As the command line does it: the run in a thread, Ctrl-C in the main one.
+    """As the command line does it: the run in a thread, Ctrl-C in the main one, and SIGTERM is the same.
 
     It waits for an event and not for the thread: Python 3.11 takes a thread for ended whose `join` was interrupted.
     """
@@ -33,6 +34,8 @@ def wait_for_ctrl_c(folder: Path) -> int:
         Run(TraceWork(folder, dict.fromkeys(range(200), "takes a while")), 200, engine="ray"),
         threading.Event(),
     )
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def drive() -> None:
         run.execute_until_stopped()

@@ -75,10 +75,19 @@ def test_a_run_beside_a_users_scorers_file_says_nothing_and_leaves_nothing(place
     assert place.folders() == []
 
 
-def test_ctrl_c_lets_the_parts_in_work_finish_and_leaves_nothing(place: Place, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "interrupt",
+    [
+        pytest.param(lambda pid: os.killpg(pid, signal.SIGINT), id="Ctrl-C, which all in the foreground get"),
+        pytest.param(lambda pid: os.kill(pid, signal.SIGTERM), id="SIGTERM, as a scheduler sends it"),
+    ],
+)
+def test_an_interruption_lets_the_parts_in_work_finish_and_leaves_nothing(
+    interrupt: Callable[[int], None], place: Place, tmp_path: Path
+) -> None:
     process = place.start("wait_for_ctrl_c", tmp_path)
     wait_until(lambda: len(list(tmp_path.glob("part-*"))) > 3, "no part was begun")
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: everybody in the foreground gets it
+    interrupt(process.pid)
     assert result_of(process) == (130, "", "")
     events = (tmp_path / "events").read_text().split("\n")
     after = events[events.index("Stopping") + 1 :]
