@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from pipeline.engine import PATIENCE, Event, PartDone, Patience, Resources, Started, StopSignal, WorkerSpec, execute
-from pipeline.errors import AssayError, FailingRunError, PlanMismatchError
+from pipeline.errors import AssayError, FailingRunError, MissingError, PlanMismatchError
 from pipeline.evaluation.journal import journalled_parts, sweep_journal
 from pipeline.evaluation.partitions import check_partition_count
 from pipeline.evaluation.progress import OnProgress, ProgressCounter
 from pipeline.records.evaluation import EvaluationRunStatus
 from pipeline.records.plan import Manifest, Plan, Receipt
-from pipeline.store import Store, begin, finish, read_manifest
+from pipeline.store import Store, begin, check_plan, finish, read_manifest
 
 PLAN_MEANINGS = {
     "pins.dataset_revision": "the data have changed, or are others",
@@ -22,7 +23,7 @@ PLAN_MEANINGS = {
     "pins.task": "the task has changed, or is another",
     "pins.scorers": "the scorers have changed, or are others",
     "pins.partition_by": "it is partitioned by other columns",
-    "pins.writer": "it was begun with another version of pyarrow",
+    "pins.writer": "it was begun with another version of pyarrow, whose files differ: go on with that, or start anew",
     "parts": "another number of rows is asked for (limit), or the parts are cut otherwise",
 }
 PROGRESS_S = 0.5  # seconds between two calls of on_progress
@@ -87,13 +88,8 @@ def carry_out(job: Job, options: RunOptions, counter: ProgressCounter, stop: Sto
         StoreError, EngineError: as they say.
     """
     job.store.probe()
-    try:
+    with _telling_the_meaning(job.store, job.prefix):
         begun = begin(job.store, job.prefix, job.plan)
-    except PlanMismatchError as error:
-        where = f"{job.store.display}/{job.prefix}".rstrip("/")
-        raise PlanMismatchError(
-            f"{where} holds the result of something else: {_meaning(error.field)} ({error})", error.field
-        ) from None
     watch = _Watch(job, options, counter)
     if begun.manifest is not None:
         watch.count_earlier(begun.receipts.values())
@@ -139,6 +135,33 @@ def _work(
     manifest = finish(job.store, job.prefix, job.plan, receipts)
     sweep_journal(job.store, job.prefix)
     return manifest
+
+
+def check_begun_plan(store: Store, prefix: str, plan: Plan, sha256: str) -> None:
+    """Refuse to go on with work that was begun by another plan, before anything is written.
+
+    Args:
+        sha256: of the plan by which it was begun.
+
+    Raises:
+        PlanMismatchError: `plan` is another one; names what differs where the plan that was begun stands.
+    """
+    if plan.sha256 == sha256:
+        return
+    with _telling_the_meaning(store, prefix), suppress(MissingError):
+        check_plan(store, prefix, plan)
+    raise PlanMismatchError(f"{prefix} was begun with other settings, and nothing of it was done: start it again")
+
+
+@contextmanager
+def _telling_the_meaning(store: Store, prefix: str) -> Iterator[None]:
+    try:
+        yield
+    except PlanMismatchError as error:
+        where = f"{store.display}/{prefix}".rstrip("/")
+        raise PlanMismatchError(
+            f"{where} holds the result of something else: {_meaning(error.field)} ({error})", error.field
+        ) from None
 
 
 def _meaning(field: str | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.errors import EvaluationError, EvaluationNotFoundError
 from pipeline.evaluation import present
 from pipeline.evaluation.attempt import refuse_live_run
-from pipeline.evaluation.carry_out import Job, RunOptions
+from pipeline.evaluation.carry_out import Job, RunOptions, check_begun_plan
 from pipeline.evaluation.catalog import Catalog, current_user, new_id, utc_now
 from pipeline.evaluation.definition import checked_metadata, checked_name, define
 from pipeline.evaluation.handles import Evaluation, EvaluationRun, EvaluationSuite
@@ -208,6 +208,7 @@ class EvaluationClient:
         record = self._catalog.evaluation(run.evaluation_id)
         limit, part_rows = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
         prepared = self._prepare(record, limit, trust, part_rows)
+        check_begun_plan(self.store, f"runs/{run.id}", prepared.plan, run.plan_sha256)
         most_bytes = None if memory_limit is None else memory_bytes("memory_limit", memory_limit)
         options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s, most_bytes)
         return self._start(record, run, self._job(run, prepared, options), options)

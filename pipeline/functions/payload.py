@@ -71,10 +71,7 @@ def load_definition(payload: bytes, record: FunctionRecord, sha256: str) -> Defi
     """
     if digest_bytes(payload) != sha256:
         raise CorruptError(f"the payload of function {record.name!r} is not the one that was pinned ({sha256})")
-    if record.python != python_minor():
-        raise FunctionBuildError(
-            f"function {record.name!r} was pickled by Python {record.python}, this is {python_minor()}: deploy it again"
-        )
+    check_python(record)
     try:
         outer: dict[str, Any] = pickle.loads(payload)
         install_bundle(outer["modules"])
@@ -87,6 +84,15 @@ def load_definition(payload: bytes, record: FunctionRecord, sha256: str) -> Defi
     if not isinstance(found, Definition):
         raise FunctionBuildError(f"the payload of function {record.name!r} holds no function: deploy it again")
     return found
+
+
+def check_python(record: FunctionRecord) -> None:
+    """Raise FunctionBuildError where another Python pickled the payload: bytecode differs between minor versions."""
+    if record.python != python_minor():
+        raise FunctionBuildError(
+            f"function {record.name!r} was pickled by Python {record.python}, this is {python_minor()}: "
+            f"deploy it again, or use Python {record.python}"
+        )
 
 
 def _cloudpickle_differs(record: FunctionRecord) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from pipeline.errors import CorruptError, FunctionError, MissingError, UntrustedFunctionError
+from pipeline.functions.payload import check_python
 from pipeline.functions.trust import TrustPolicy, made_here
 from pipeline.records.digest import digest_bytes
 from pipeline.records.function import FunctionRecord
@@ -98,6 +99,7 @@ def load_function(store: Store, version_id: str, *, trusted: TrustPolicy | Colle
     Raises:
         FunctionError: no such version.
         UntrustedFunctionError: the payload is not trusted.
+        FunctionBuildError: another Python pickled it.
         CorruptError: the payload is not the one of the record.
     """
     record = read_by_version(store, version_id)
@@ -108,6 +110,7 @@ def load_function(store: Store, version_id: str, *, trusted: TrustPolicy | Colle
         trusted.check(store, record)
     elif version_id not in trusted:
         raise UntrustedFunctionError(f"function {record.name!r}, payload {record.payload_sha256}, is not trusted")
+    check_python(record)
     payload = store.read(payload_key(record.name, version_id), sha256=record.payload_sha256)
     return FunctionMaterial(record, payload, record.payload_sha256)
 

@@ -1,7 +1,7 @@
 """Everything about where things are kept. The only importer of fsspec."""
 
 from pipeline.store.backend import ObjectInfo
-from pipeline.store.commit import begin, finish, publish, read_manifest, standing_receipt
+from pipeline.store.commit import begin, check_plan, finish, publish, read_manifest, standing_receipt
 from pipeline.store.datasets import DatasetClient, RevisionInfo
 from pipeline.store.heads import HeadEntry, append_head, current_head, list_heads
 from pipeline.store.open_url import expand_inputs, input_size, open_input
@@ -30,6 +30,7 @@ __all__ = [
     "append_head",
     "as_ref",
     "begin",
+    "check_plan",
     "csv_header",
     "current_head",
     "expand_inputs",

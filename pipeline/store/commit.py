@@ -89,9 +89,7 @@ def begin(store: CommitStore, prefix: str, plan: Plan, *, clock: Callable[[], fl
     """
     store.probe()
     mine = plan.to_bytes()
-    stands = store.create(_key(prefix, "plan.json"), mine)
-    if stands != mine:
-        refuse_other_plan(stands, mine, _key(prefix, "plan.json"))
+    _compare_plans(store.create(_key(prefix, "plan.json"), mine), mine, prefix)
     _remove_leftovers(store, prefix, clock() - LEFTOVER_AGE_S)
     keys = [_receipt_key(prefix, part.index) for part in plan.parts]
     index, *receipts = store.read_each([_key(prefix, "manifest.json"), *keys])
@@ -102,6 +100,16 @@ def begin(store: CommitStore, prefix: str, plan: Plan, *, clock: Callable[[], fl
         if data is not None:
             found[part.index] = parse_receipt(data, digest, part, key)
     return Progress(None, found)
+
+
+def check_plan(store: CommitStore, prefix: str, plan: Plan) -> None:
+    """Compare a plan with the one that stands. Writes nothing.
+
+    Raises:
+        MissingError: none stands.
+        PlanMismatchError, CorruptError: as `begin`.
+    """
+    _compare_plans(store.read(_key(prefix, "plan.json")), plan.to_bytes(), prefix)
 
 
 def publish(store: CommitStore, prefix: str, receipt: Receipt, files: Mapping[str, bytes | Path]) -> Receipt:
@@ -202,6 +210,11 @@ def verify(store: CommitStore, prefix: str, manifest: Manifest) -> None:
                 ) from None
             if len(data) != file.bytes:
                 raise CorruptError(f"{key}: has {len(data)} bytes, manifest.json says {file.bytes}", key)
+
+
+def _compare_plans(stands: bytes, mine: bytes, prefix: str) -> None:
+    if stands != mine:
+        refuse_other_plan(stands, mine, _key(prefix, "plan.json"))
 
 
 def _check_arrival(store: CommitStore, prefix: str, receipt: Receipt, key: str) -> None:
