@@ -72,7 +72,7 @@ def pin_stored(store: Store, revision: Revision) -> Revision:
 
 def file_digest(path: str, span: Span | None = None) -> str:
     """SHA-256 of a file or URL; of a local file that has not changed, from memory."""
-    key = _identity(path)
+    key = file_identity(path)
     if key in _digests:
         return _digests[key]
     digest, n_bytes = hashlib.sha256(), 0
@@ -82,14 +82,14 @@ def file_digest(path: str, span: Span | None = None) -> str:
             n_bytes += len(chunk)
             if span is not None and span.total:
                 span.reach(n_bytes / span.total)
-    if key is not None and key == _identity(path):
+    if key is not None and key == file_identity(path):
         _digests[key] = digest.hexdigest()
     return digest.hexdigest()
 
 
 def known_digests(revision: Revision) -> dict[FileIdentity, str]:
     """What this process has digested of a revision's pinned files, for workers to know as well."""
-    identities = [_identity(part.path) for part in revision.parts if is_pinned(part)]
+    identities = [file_identity(part.path) for part in revision.parts if is_pinned(part)]
     return {identity: _digests[identity] for identity in identities if identity in _digests}
 
 
@@ -127,7 +127,8 @@ def _place(store: Store, key: str) -> str:
     return f"{store.url}/{key}" if path is None else str(path)
 
 
-def _identity(path: str) -> FileIdentity | None:
+def file_identity(path: str) -> FileIdentity | None:
+    """What tells a local file from what it may become; None for URLs, and where there is no file."""
     if "://" in path:
         return None
     try:

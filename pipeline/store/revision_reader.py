@@ -20,7 +20,7 @@ from pipeline.records.dataset import PartFile, Revision
 from pipeline.records.names import nearest
 from pipeline.store.parquet import open_parquet
 from pipeline.store.parquet_cursor import BYTES_PER_TABLE, ParquetCursor
-from pipeline.store.pinned import check_unchanged, damaged, is_pinned
+from pipeline.store.pinned import FileIdentity, check_unchanged, damaged, file_identity, is_pinned
 from pipeline.store.row_bytes import RowCutter
 from pipeline.store.sources.parquet_file import parquet_file
 from pipeline.store.sources.storable import conform
@@ -64,6 +64,8 @@ class RevisionReader:
         self._columns = None if columns is None else list(columns)
         self._table_bytes = table_bytes
         self._checked: set[int] = set() if verify else set(range(len(revision.parts)))
+        self._identities: dict[str, FileIdentity | None] = {}
+        """Of each local file, by path, as it was before it was checked."""
         self._open: tuple[int, ParquetCursor] | None = None
 
     def read(self, first_row: int, rows: int) -> pa.Table:
@@ -115,9 +117,10 @@ class RevisionReader:
         self.close()
 
     def _read_part(self, index: int, first_row: int, rows: int) -> Iterator[pa.Table]:
-        path = self._parts[index].path
+        part = self._parts[index]
         for table in self._opened(index).read(first_row, rows):
-            yield conform(table.select(self.schema.names), self.schema, path)
+            self._check_meanwhile(part)
+            yield conform(table.select(self.schema.names), self.schema, part.path)
 
     def _opened(self, index: int) -> ParquetCursor:
         if self._open is None or self._open[0] != index:
@@ -141,7 +144,7 @@ class RevisionReader:
     def _source(self, part: PartFile, unchecked: bool) -> BinaryIO | Path:
         if is_pinned(part):
             if unchecked:
-                check_unchanged(part.path, part)
+                self._check(part.path, part)
             return parquet_file(part.path)
         if self._store is None:
             raise DatasetError(f"{part.path}: is in a store, and no store was given; pass store=")
@@ -149,8 +152,19 @@ class RevisionReader:
         if path is None:
             return self._fetched(self._store, part)
         if unchecked:
-            check_unchanged(str(path), part)
+            self._check(str(path), part)
         return path
+
+    def _check(self, path: str, part: PartFile) -> None:
+        self._identities[path] = file_identity(path)
+        check_unchanged(path, part)
+
+    def _check_meanwhile(self, part: PartFile) -> None:
+        """Refuse rows of a file that changed while it was read: its pages may lack checksums."""
+        local = None if is_pinned(part) or self._store is None else self._store.local_path(part.path)
+        path = part.path if local is None else str(local)
+        if path in self._identities and file_identity(path) != self._identities[path]:
+            self._check(path, part)
 
     def _fetched(self, store: Store, part: PartFile) -> BinaryIO:
         """A part of a store elsewhere: ranges carry no checksum, so it is checked as a whole before its first row."""
