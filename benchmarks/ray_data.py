@@ -2,13 +2,14 @@
 
     python benchmarks/ray_data.py FILE FOLDER      one JSON object with `duration_s`, from reading to the last file
 
-The clock starts when Ray stands and its two workers have loaded the libraries on a few rows. Blocks and batches are Ray
+The clock starts when Ray stands and has done the same work on a few rows. Blocks and batches are Ray
 Data's own choice (fixed sizes were slower here); files are compressed as assay's are.
 """
 
 import json
 import logging
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -17,8 +18,8 @@ import pyarrow.parquet as pq
 from floor import PATTERN
 
 CPUS = 2
-WARM_ROWS = 2_000
-WARM_S = 1.0
+WARM_ROWS = 500
+WARM_FILES = 8
 OWN_FOLDERS = f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
 WRITTEN = {"compression": "zstd", "compression_level": 1}
 
@@ -39,12 +40,24 @@ def score(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def warm(rows: pa.Table) -> None:
-    """What a worker does before the clock runs: load the libraries, and stay long enough for the other to start."""
-    import ray.data  # noqa: F401
+def work(source: Path, folder: Path) -> None:
+    """Score a file, or a folder of files, and write the result."""
+    import ray.data
 
-    score(rows)
-    time.sleep(WARM_S)
+    rows = ray.data.read_parquet(str(source))
+    scored = rows.map_batches(score, batch_format="pyarrow", batch_size=None, zero_copy_batch=True)
+    scored.write_parquet(str(folder), **WRITTEN)
+
+
+def warm(source: Path) -> None:
+    """The same work on a few rows in some files, so that every worker process is there and has loaded its libraries."""
+    rows = pq.ParquetFile(source).read_row_group(0)
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
+        few = Path(name, "rows")
+        few.mkdir()
+        for number in range(WARM_FILES):
+            pq.write_table(rows.slice(number * WARM_ROWS, WARM_ROWS), few / f"{number}.parquet")
+        work(few, Path(name, "result"))
 
 
 def seconds(source: Path, folder: Path) -> float:
@@ -59,13 +72,9 @@ def seconds(source: Path, folder: Path) -> float:
         logging_level=logging.ERROR,
     )  # fmt: skip
     ray.data.DataContext.get_current().enable_progress_bars = False
-    rows = pq.ParquetFile(source).read_row_group(0).slice(0, WARM_ROWS)
-    ray.get([ray.remote(warm).remote(rows) for _ in range(CPUS)])
+    warm(source)
     started = time.perf_counter()
-    scored = ray.data.read_parquet(str(source)).map_batches(
-        score, batch_format="pyarrow", batch_size=None, zero_copy_batch=True
-    )
-    scored.write_parquet(str(folder), **WRITTEN)
+    work(source, folder)
     taken = time.perf_counter() - started
     ray.shutdown()
     return taken
