@@ -18,6 +18,7 @@ from pipeline.evaluation.sums import output_sums, score_sums
 from pipeline.records import columns
 from pipeline.records.evaluation import ScorerRecord
 from pipeline.records.owners import Owner
+from pipeline.records.plan import Part
 from pipeline.records.summary import PartSums
 from scorers.base import Scorer
 
@@ -170,6 +171,23 @@ def refuse_broken_task(errors: pa.Array) -> None:
             f"the first {len(errors)} rows all failed alike, so the run was stopped before it costs more: "
             f"{distinct[0].as_py()}"
         )
+
+
+class FirstRows:
+    """The rows that begin a dataset, where they come in steps of fewer than are judged."""
+
+    def __init__(self, part: Part) -> None:
+        self._errors: list[pa.Array] | None = [] if part.first_row == 0 and part.rows >= ALIKE_ROWS else None
+        """What has come; None: nothing is to be judged, or it has been."""
+
+    def see(self, errors: pa.ChunkedArray) -> None:
+        """Take the errors of the next rows into account. Raises FailingRunError where the first 100 failed alike."""
+        if self._errors is None:
+            return
+        self._errors += errors.chunks
+        if sum(map(len, self._errors)) >= ALIKE_ROWS:
+            head, self._errors = pa.concat_arrays(self._errors).slice(0, ALIKE_ROWS), None
+            refuse_broken_task(head)
 
 
 class _Outputs(NamedTuple):

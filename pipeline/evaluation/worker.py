@@ -14,7 +14,7 @@ import pyarrow as pa
 from pipeline.engine import Place
 from pipeline.errors import FailingRunError
 from pipeline.evaluation import keeping
-from pipeline.evaluation.evaluate import Evaluated
+from pipeline.evaluation.evaluate import Evaluated, FirstRows
 from pipeline.evaluation.journal import JournalFolder
 from pipeline.evaluation.keeping import Keeping, RowByRow
 from pipeline.evaluation.load import load_evaluator
@@ -155,9 +155,9 @@ class EvaluationWorker:
             self._reading() as reader,
             kept or nullcontext(),
         ):
-            first_row = part.first_row
+            first_row, head = part.first_row, FirstRows(part)
             for rows in reader.steps(part.first_row, part.rows):
-                evaluated = self._one_step(rows, first_row, kept)
+                evaluated = self._one_step(rows, first_row, kept, head)
                 first_row += rows.num_rows
                 files.add(evaluated.rows)
                 sums.append(evaluated.sums)
@@ -171,9 +171,10 @@ class EvaluationWorker:
                 self._evaluator.carry_out(step, first_row, carrier)
                 first_row += step.num_rows
 
-    def _one_step(self, rows: pa.Table, first_row: int, kept: Keeping | None) -> Evaluated:
+    def _one_step(self, rows: pa.Table, first_row: int, kept: Keeping | None, head: FirstRows) -> Evaluated:
         try:
             evaluated = self._evaluator.evaluate(rows, first_row, kept)
+            head.see(evaluated.rows[columns.OUTPUT_ERROR])
         except FailingRunError:
             if kept is not None:
                 kept.forget()  # or the run would fail for ever, though what was wrong is mended

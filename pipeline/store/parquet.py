@@ -74,6 +74,9 @@ class ParquetWriter:
         """Close the file as it is; it is not to be used."""
         if not self._closed:
             self._closed = True
+            self._digest.is_abandoned = True
+            if self._writer is not None:
+                self._writer.close()  # or it would write its end when it is collected, into a closed file
             with contextlib.suppress(OSError):  # what the buffer holds may not fit on the disk
                 self._file.close()
 
@@ -99,9 +102,13 @@ class _DigestingFile:
         self.sha256 = hashlib.sha256()
         self.n_bytes = 0
         self.closed = False
+        self.is_abandoned = False
+        """Whether what is written is dropped."""
 
     def write(self, data: Any) -> int:
         view = memoryview(data)
+        if self.is_abandoned:
+            return view.nbytes
         self.sha256.update(view)
         self.n_bytes += view.nbytes
         with _naming(self._file.name):

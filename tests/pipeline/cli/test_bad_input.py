@@ -143,6 +143,20 @@ def test_too_many_partitions_are_refused_before_a_task_is_called(assay, config, 
     assert not (workplace / "called").exists()
 
 
+def test_a_broken_task_ends_the_run_after_100_rows_also_where_rows_are_wide(assay, config, workplace: Path) -> None:
+    n = 150
+    pq.write_table(pa.table({"answer": ["a" * 400_000] * n, "gold": ["a"] * n}), "wide.parquet")  # steps of 83 rows
+    calls = "    with open('calls', 'a') as calls:\n        calls.write('.')\n"
+    (workplace / "task.py").write_text(f"def task(answer: str) -> str:\n{calls}    raise KeyError('key')\n")
+    path = config("task: task.py:task\nscorers:\n  - {use: exact_match, inputs: [output, gold]}\n")
+    path.write_text(path.read_text().replace("answers.parquet", "wide.parquet"))
+    for _ in range(2):
+        said = assay("run", path, "--engine", "inline", "--quiet")
+        assert (said.code, "the first 100 rows all failed alike" in said.err) == (2, True), said.err
+        assert (workplace / "calls").stat().st_size == n
+        (workplace / "calls").unlink()
+
+
 def test_too_many_partitions_behind_the_rows_that_are_looked_at_end_the_run_each_time(
     assay, workplace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
