@@ -13,6 +13,7 @@ from pipeline.errors import DatasetError
 from pipeline.store.location import without_credentials
 from pipeline.store.open_url import open_input
 from pipeline.store.sources.column_types import check_given, is_text
+from pipeline.store.sources.json_keys import repeated_key
 from pipeline.store.sources.rows import ROWS_PER_BLOCK, Block, RowTyper, to_table
 from pipeline.store.sources.source import Source, SourceOptions, Span
 from pipeline.store.sources.storable import storable_schema
@@ -25,12 +26,12 @@ def open_jsonl(path: str, span: Span, options: SourceOptions) -> Source:
     """A JSON Lines file as a source.
 
     Raises:
-        DatasetError: empty, a line that is no JSON object, a mixture of types; names file, line and column.
+        DatasetError: empty, a line that is no JSON object, a repeated key, mixed types; names file, line and column.
     """
     what = without_credentials(path)
     typer = RowTyper(options.column_types)
     n_rows = 0
-    for block, n_bytes in _blocks(path, what):
+    for block, n_bytes in _blocks(path, what, check_keys=True):
         typer.see(block)
         n_rows += len(block.rows)
         span.reach(n_bytes / span.total / 2)
@@ -50,7 +51,9 @@ def open_jsonl(path: str, span: Span, options: SourceOptions) -> Source:
     return Source(schema, tables, "jsonl", what)
 
 
-def _blocks(path: str, what: str, texts: Sequence[str] = ()) -> Iterator[tuple[Block, int]]:
+def _blocks(
+    path: str, what: str, texts: Sequence[str] = (), *, check_keys: bool = False
+) -> Iterator[tuple[Block, int]]:
     """Blocks of rows, each with the bytes read up to its end; numbers in the columns `texts` as they are written."""
     rows: list[dict[str, Any]] = []
     numbers: list[int] = []
@@ -61,6 +64,10 @@ def _blocks(path: str, what: str, texts: Sequence[str] = ()) -> Iterator[tuple[B
             text = (line.removeprefix(_BOM) if number == 1 else line).strip()
             if text:
                 row = _parse(text, f"{what}:{number}")
+                if check_keys and (key := repeated_key(text, row)) is not None:
+                    raise DatasetError(
+                        f"{what}:{number}: the key {key!r} stands twice in one object; leave one of them"
+                    )
                 _keep_numbers(row, text, texts)
                 rows.append(row)
                 numbers.append(number)

@@ -63,6 +63,23 @@ def test_a_csv_record_that_is_too_long_is_named_with_its_line_and_the_most(assay
     assert "store such cells in Parquet" in said.err
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"answer": "a", "gold": "b", "answer": "c"}',
+        '{"answer" :"a", "gold": "b", "answer": "c"}',
+        '{"gold": "b: c", "more": {"answer": [{"answer": 1, "answer": 2}]}}',
+        '{"answer":NaN,"answer":"a"}',
+    ],
+)
+def test_a_key_that_stands_twice_in_a_line_is_named_with_its_line(assay, line: str) -> None:
+    rows = ['{"answer": "at 10:30, \\"x\\": y", "gold": "b"}', "", line]
+    Path("twice.jsonl").write_text("\n".join(rows) + "\n")
+    said = assay("score", "twice.jsonl", *QUICK, "--to", "out")
+    assert said.code == 1
+    assert "twice.jsonl:3: the key 'answer' stands twice in one object; leave one of them" in said.err
+
+
 def test_two_columns_of_one_name_are_named(assay) -> None:
     twice = pa.table([pa.array(["a"]), pa.array(["b"]), pa.array(["c"])], names=["answer", "gold", "gold"])
     pq.write_table(twice, "twice.parquet")
