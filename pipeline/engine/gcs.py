@@ -149,6 +149,13 @@ class GcsWatch:
         self.is_gone = False
         """Whatever asks the GCS now would wait for it in vain."""
 
+    def answers(self) -> bool:
+        """Ask it now, once."""
+        try:
+            return speaks_http2(self._target, timeout_s=1.0)
+        except OSError:
+            return False
+
     def check(self) -> None:
         """Costs nothing between two looks; a GCS that restarts in time is not noticed.
 

@@ -12,6 +12,7 @@ import shutil
 import signal
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ PREFIX = "assay-ray-"
 _TOKEN = secrets.token_hex(32)  # one a process: Ray's own library reads it once, and a second Ray must know the same
 OBJECT_STORE_BYTES = 128 * 2**20  # receipts and specs only; Ray's own default takes a third of the memory
 START_TRIES = 3  # a port that Ray found free may be taken by the time it listens there
+LOCKLESS_S = 3600.0  # old enough that no start is between making the folder and locking it
 SIGACTION_BYTES = 512  # of the system's struct; 152 on Linux, 16 on macOS
 LONGEST_FOLDER = 37  # characters: sockets lie 65 below it, and macOS allows 103 in all
 
@@ -187,13 +189,22 @@ def _lock_folder(folder: str) -> int:
     return lock
 
 
+def _remove_if_old(folder: Path) -> None:
+    try:
+        if time.time() - folder.stat().st_mtime > LOCKLESS_S:
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError:
+        return
+
+
 def _sweep_dead_folders() -> None:
     """Remove what a killed process of this user left behind."""
     for folder in Path(_short_temp_folder()).glob(f"{PREFIX}*"):
         try:
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
         except OSError:
-            continue  # somebody else's, or not yet locked
+            _remove_if_old(folder)  # somebody else's, not yet locked, or made again by an agent that outlived its Ray
+            continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)

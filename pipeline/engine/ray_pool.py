@@ -85,7 +85,7 @@ class RayPool:
         """End all workers; if `is_orderly`, after they closed."""
         import ray
 
-        if self._gcs is not None and self._gcs.is_gone:
+        if self._gcs is not None and (self._gcs.is_gone or not self._gcs.answers()):
             return  # each call would wait for it; the workers end with their nodes
         if is_orderly:
             closing = [seat.actor.close.remote() for seat in self._seats if seat.is_live]
