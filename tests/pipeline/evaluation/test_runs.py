@@ -190,7 +190,7 @@ def test_a_result_that_was_touched_is_refused_by_name(data):
     bytes_[len(bytes_) // 2] ^= 1
     Path(file).write_bytes(bytes_)
     with pytest.raises(pipeline.CorruptError, match=Path(file).name):
-        pipeline.read_results(run).table  # read when it is asked for
+        _ = pipeline.read_results(run).table  # read when it is asked for
 
 
 def test_another_plan_at_the_same_place_is_refused_with_the_field_that_differs(data, tmp_path):
