@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,11 +23,17 @@ def cluster(start_cluster: Callable[..., ClusterHost]) -> ClusterHost:
 
 
 def submit(cluster: ClusterHost, folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Submit, and wait for the end; asked again while the agent that starts jobs is not up yet, as Ray advises."""
     ray = [sys.executable, "-m", "ray.scripts.scripts", "job", "submit", "--address", cluster.facts["dashboard"]]
-    return subprocess.run(
-        [*ray, "--working-dir", str(folder), "--", *command], env=cluster.environ | variables, cwd="/",
-        capture_output=True, text=True, timeout=PATIENCE_S,
-    )  # fmt: skip
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        done = subprocess.run(
+            [*ray, "--working-dir", str(folder), "--", *command], env=cluster.environ | variables, cwd="/",
+            capture_output=True, text=True, timeout=PATIENCE_S,
+        )  # fmt: skip
+        if "No available agent to submit job" not in done.stderr or time.monotonic() > deadline:
+            return done
+        time.sleep(1.0)
 
 
 def assay(*arguments: str) -> list[str]:
