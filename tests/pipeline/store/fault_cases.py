@@ -251,6 +251,10 @@ ADVISORY = ("run: heartbeat PUT", "run: journal PUT", "run: journal LIST", "run:
 """What a run does not need: no fault there may end it."""
 
 
+# A transfer may take a second a MiB: what never ends would take minutes a case.
+LARGE_FAULTS = tuple(fault for fault in FAULTS if (fault.passes and fault.kind != "hang") or fault.kind == 403)
+
+
 def cases(servers: Iterable[str], steps: Sequence[Step], faults: Sequence[Fault] = FAULTS) -> list[Case]:
     """Every fault at every step where it can be, on every server."""
     return [
@@ -348,11 +352,22 @@ def _not_right_afterwards(case: Case, store: Store, expected: bytes) -> str:
 
 
 def carry_out_all(
-    wanted: Sequence[Case], servers: Mapping[str, Any], *, timeout_s: float, at_once: int
+    wanted: Sequence[Case],
+    servers: Mapping[str, Any],
+    *,
+    timeout_s: float,
+    at_once: int,
+    on_verdict: Callable[[Verdict], object] = lambda verdict: None,
 ) -> list[Verdict]:
-    """All cases, several at once: most of their time is waiting."""
+    """All cases, several at once: most of their time is waiting. `on_verdict` is called as each ends."""
+
+    def one(case: Case) -> Verdict:
+        verdict = carry_out(case, servers[case.server], timeout_s)
+        on_verdict(verdict)
+        return verdict
+
     with ThreadPoolExecutor(at_once) as pool:
-        return list(pool.map(lambda case: carry_out(case, servers[case.server], timeout_s), wanted))
+        return list(pool.map(one, wanted))
 
 
 def as_markdown(verdicts: Sequence[Verdict]) -> str:
