@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out one command line (None: the process's own) and return its exit status."""
-    from pipeline.cli.interruption import INTERRUPTED, interruptible, leave_quietly
+    from pipeline.cli.interruption import INTERRUPTED, hear_nothing_at_the_very_end, interruptible, leave_quietly
 
+    if arguments is None:
+        hear_nothing_at_the_very_end()
     with interruptible():
         try:
             from pipeline.cli.app import run_command_line

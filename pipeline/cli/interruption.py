@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -16,6 +17,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)  # a terminal's Ctrl-C; what scheduler
 STOPPING = "stopping: rows in work are finished or given up, finished parts are kept; Ctrl-C again kills"
 
 Handler = Callable[[int, FrameType | None], object]
+
+
+def _ignore_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
@@ -42,10 +48,16 @@ def ctrl_c(first: Callable[[], None], second: Callable[[], None]) -> Iterator[No
         yield
 
 
+def hear_nothing_at_the_very_end() -> None:
+    """Called before anything else is: what is registered first is carried out last."""
+    atexit.register(_ignore_signals)
+
+
 def leave_quietly(status: int) -> None:
     """From here to the end of the process a signal ends it at once: all is told, and only Ray is shut down yet.
 
-    Its processes go with this one; its folder is swept by the next start.
+    Its processes go with this one; its folder is swept by the next start. When the interpreter takes itself down,
+    signals are not heard any more: Python would put back the system's handlers, which end it with another status.
     """
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the signature of a handler

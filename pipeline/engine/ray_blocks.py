@@ -6,9 +6,7 @@ Tasks travel by value (`calling`) and import the package themselves, so that the
 from __future__ import annotations
 
 import pickle
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -17,7 +15,7 @@ from pipeline.engine.choose import unseen
 from pipeline.engine.outcome import Failure
 from pipeline.errors import DatasetError, EngineError
 from pipeline.records.dataset import PartFile
-from pipeline.store import Store, write_parquet
+from pipeline.store import Store, scratch_folder, write_parquet
 from pipeline.store.sources import conform, cut_parts, storable_schema
 from pipeline.store.sources.cut import BYTES_PER_PART
 
@@ -107,8 +105,8 @@ def write_part(place: bytes, slices: Sequence[tuple[int, int]], *blocks: pa.Tabl
                 "nodes reach, such as s3://bucket/prefix"
             )
         table = pa.concat_tables(_rows(to, slices, blocks))
-        with tempfile.TemporaryDirectory(prefix="assay-part-") as folder:
-            local = Path(folder, "part.parquet")
+        with scratch_folder("part") as folder:
+            local = folder / "part.parquet"
             written = write_parquet(table, local)
             key = f"datasets/{to.dataset}/data/{written.sha256}.parquet"
             to.store.put(key, local)

@@ -21,7 +21,6 @@ from pipeline.evaluation.load import load_evaluator
 from pipeline.evaluation.memory import step_bytes, worker_need
 from pipeline.evaluation.part_files import PartFiles, WrittenFiles
 from pipeline.evaluation.planning import parts_at_once
-from pipeline.evaluation.scratch import scratch_folder
 from pipeline.evaluation.served import FunctionService, services_of
 from pipeline.evaluation.stages import Carrier
 from pipeline.evaluation.sums import join_sums
@@ -31,7 +30,7 @@ from pipeline.records.dataset import Revision
 from pipeline.records.evaluation import EvaluationRecord
 from pipeline.records.plan import Part, Receipt
 from pipeline.records.summary import PartSums
-from pipeline.store import FileIdentity, RevisionReader, Store, learn_digests, publish, standing_receipt
+from pipeline.store import FileIdentity, RevisionReader, Store, learn_digests, publish, scratch_folder, standing_receipt
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,7 @@ class EvaluationWorker:
             if standing is not None:
                 return standing
         kept = self._keeping(part, is_kept=attempt > 1 or part.index in work.journalled)
-        with scratch_folder() as folder:
+        with scratch_folder("part") as folder:
             written, sums = self._evaluate(part, folder, kept)
             receipt = Receipt(
                 plan_sha256=work.plan_sha256,

@@ -11,6 +11,7 @@ from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision, resolve_revision
 from pipeline.store.row_bytes import fitting_rows
 from pipeline.store.row_order import in_row_order
+from pipeline.store.scratch import scratch_folder
 from pipeline.store.sources import Progress, Source, SourceOptions, open_source
 from pipeline.store.sources.csv_header import csv_header
 from pipeline.store.store import Store, open_store
@@ -52,6 +53,7 @@ __all__ = [
     "read_manifest",
     "register_revision",
     "resolve_revision",
+    "scratch_folder",
     "standing_receipt",
     "write_parquet",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +23,7 @@ from pipeline.store.pinned import pin_files
 from pipeline.store.revision_reader import RevisionReader
 from pipeline.store.revisions import as_ref, get_revision, newest_revision, register_revision
 from pipeline.store.row_order import in_row_order
+from pipeline.store.scratch import scratch_folder
 from pipeline.store.sources import Progress, Source, SourceOptions, cut_parts, open_source
 from pipeline.store.sources.column_types import parse_column_types
 from pipeline.store.store import Store, open_store
@@ -179,8 +179,8 @@ def _check_upload(name: str, part_size_bytes: int, on_progress: object, delimite
 
 
 def _store_rows(store: Store, name: str, source: Source) -> Revision:
-    with tempfile.TemporaryDirectory(prefix="assay-upload-") as folder:
-        parts = tuple(_store_parts(store, name, source, Path(folder) / "part.parquet"))
+    with scratch_folder("upload") as folder:
+        parts = tuple(_store_parts(store, name, source, folder / "part.parquet"))
     kept = {"kind": source.kind, "from": source.origin}
     return Revision(
         dataset=name,

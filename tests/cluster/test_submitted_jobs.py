@@ -19,7 +19,9 @@ pytestmark = pytest.mark.ray
 @pytest.fixture(scope="module")
 def cluster(start_cluster: Callable[..., ClusterHost]) -> ClusterHost:
     """A head with the dashboard, which takes the jobs; like everything, it asks for the token."""
-    return start_cluster({"num_cpus": 2, "include_dashboard": True, "dashboard_port": free_port()})
+    # Other Rays of the machine may have the usual ports.
+    ports = {"dashboard_port": free_port(), "dashboard_agent_listen_port": free_port()}
+    return start_cluster({"num_cpus": 2, "include_dashboard": True, **ports})
 
 
 def submit(cluster: ClusterHost, folder: Path, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:

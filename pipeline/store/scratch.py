@@ -12,23 +12,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PREFIX = "assay-part-"
 LOCK = ".lock"  # held while the process lives, however it ends
 UNLOCKED_S = 3600.0  # a folder without a lock is about to get one, or its process was killed before it could
 
 _sweeping = threading.Lock()
-_swept: set[str] = set()
+_swept: set[tuple[str, str]] = set()
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
-    """An empty folder, removed at the end of the block. The first of a process removes those of killed ones."""
+def scratch_folder(purpose: str) -> Iterator[Path]:
+    """An empty folder, removed at the end of the block. The first of a process removes those of killed ones.
+
+    Args:
+        purpose: a word for its name.
+    """
+    prefix = f"assay-{purpose}-"
     with _sweeping:
         place = tempfile.gettempdir()
-        if place not in _swept:
-            _swept.add(place)
-            _sweep(Path(place))
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+        if (place, prefix) not in _swept:
+            _swept.add((place, prefix))
+            _sweep(Path(place), prefix)
+    with tempfile.TemporaryDirectory(prefix=prefix) as name:
         fresh = Path(name, f"{LOCK}-new")
         lock = os.open(fresh, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
@@ -40,8 +44,8 @@ def scratch_folder() -> Iterator[Path]:
             os.close(lock)
 
 
-def _sweep(place: Path) -> None:
-    for folder in place.glob(f"{PREFIX}*"):
+def _sweep(place: Path, prefix: str) -> None:
+    for folder in place.glob(f"{prefix}*"):
         try:
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:

@@ -12,8 +12,8 @@ import pytest
 
 PROGRAM = """
 import sys
-from pipeline.evaluation.scratch import scratch_folder
-with scratch_folder() as folder:
+from pipeline.store.scratch import scratch_folder
+with scratch_folder("part") as folder:
     (folder / "rows").write_text("some")
     print(folder, flush=True)
     sys.stdin.read()
