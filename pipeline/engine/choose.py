@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal
 
+from pipeline.engine.work import ServiceSpec
 from pipeline.errors import EngineError
 
 Engine = Literal["auto", "inline", "ray"]
@@ -20,14 +22,25 @@ def named_address(ray_address: str | None, environ: Mapping[str, str] = os.envir
 
 
 def choose_engine(
-    engine: str, n_parts: int, ray_address: str | None, *, environ: Mapping[str, str] = os.environ
+    engine: str,
+    n_parts: int,
+    ray_address: str | None,
+    *,
+    services: Mapping[str, ServiceSpec] = MappingProxyType({}),
+    environ: Mapping[str, str] = os.environ,
 ) -> Literal["inline", "ray"]:
     """`auto` is inline for up to two parts where no cluster is named, else Ray.
 
+    Where something needs a GPU or a runtime environment, `auto` is Ray: this process can give it neither.
+
     Raises:
-        EngineError: an engine that does not exist, or a cluster named for the inline engine.
+        EngineError: an engine that does not exist, a cluster named for the inline engine, or a runtime environment
+            that is asked of it.
     """
     if engine == "inline":
+        for name, service in services.items():
+            if service.resources.runtime_env:
+                raise EngineError(f"{name} asks for a runtime_env, which this process cannot give: use the engine ray")
         if ray_address not in (None, "local"):
             raise EngineError(f"the inline engine cannot use the cluster {ray_address}: leave out one of the two")
         return "inline"
@@ -36,7 +49,8 @@ def choose_engine(
     if engine != "auto":
         raise EngineError(f'engine "{engine}" is not known: use auto, inline or ray')
     is_named = named_address(ray_address, environ) is not None or ray_address is not None
-    return "ray" if is_named or n_parts > MAX_INLINE_PARTS else "inline"
+    needs_ray = any(spec.resources.runtime_env or spec.resources.num_gpus for spec in services.values())
+    return "ray" if is_named or needs_ray or n_parts > MAX_INLINE_PARTS else "inline"
 
 
 def check_shareable(urls: Sequence[str]) -> None:

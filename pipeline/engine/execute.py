@@ -59,7 +59,7 @@ def execute(
     if not parts:
         return {}
     ledger = Ledger(parts, on_event)
-    if choose_engine(engine, len(parts), ray_address) == "inline":
+    if choose_engine(engine, len(parts), ray_address, services=spec.services) == "inline":
         on_event(Started(len(parts), _rows(parts), "inline", 1, WORKER))
         run_inline(spec, ledger, stop, patience.part_s)
         return ledger.receipts

@@ -53,7 +53,8 @@ def run_inline(spec: WorkerSpec, ledger: Ledger, stop: StopSignal, part_s: float
             elif hands.silent_s() >= part_s:
                 raise EngineError(
                     f"no row was finished for {part_s:.0f} s (part_timeout), and a call in this process cannot be "
-                    "ended: give the function a timeout_s, or use the engine ray; what is done is kept"
+                    "ended: use the engine ray (--engine ray), which ends its worker, fails the row and goes on; what "
+                    "is done is kept"
                 )
     finally:
         hands.let_go()

@@ -67,7 +67,9 @@ class RunThread:
 
     def _drive(self) -> None:
         try:
-            engine = choose_engine(self._options.engine, len(self._job.plan.parts), self._options.ray_address)
+            options, n_parts = self._options, len(self._job.plan.parts)
+            services = self._job.work.services
+            engine = choose_engine(options.engine, n_parts, options.ray_address, services=services)
             with Attempt(self._catalog, self._run.id, self._counter, self.stop, engine=engine) as attempt:
                 status, message = self._attempt()
                 self._counter.status = status

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from pipeline.engine import Resources, StopSignal, choose_engine
+from pipeline.engine import Place, Resources, Service, StopSignal, choose_engine
 from pipeline.engine.capacity import Node, threads_for, workers_for
 from pipeline.engine.choose import check_shareable, landmarks, unseen
 from pipeline.errors import EngineError
@@ -126,3 +127,24 @@ def test_the_threads_of_all_workers_together_do_not_exceed_the_cpus() -> None:
     assert threads_for(TWO_BY_FOUR, Resources(), 4) == 2
     assert threads_for(TWO_BY_FOUR, Resources(), 1) == 4
     assert threads_for(TWO_BY_FOUR, Resources(num_cpus=0.1), 80) == 1
+
+
+class Asking(NamedTuple):
+    """Of a pool, what `choose_engine` looks at."""
+
+    resources: Resources
+
+    def open(self, place: Place) -> Service:
+        raise AssertionError("nothing is opened to choose")
+
+
+@pytest.mark.parametrize("needs", [Resources(num_gpus=1.0), Resources(runtime_env={"env_vars": {"CITY": "Oslo"}})])
+def test_what_this_process_cannot_give_is_asked_of_ray(needs: Resources) -> None:
+    assert choose_engine("auto", 1, None, services={"task": Asking(needs)}, environ={}) == "ray"
+    assert choose_engine("auto", 1, None, services={"task": Asking(Resources(num_cpus=2.0))}, environ={}) == "inline"
+
+
+def test_a_runtime_environment_is_not_left_out_in_silence() -> None:
+    asking = {"scorer tone": Asking(Resources(runtime_env={"env_vars": {"CITY": "Oslo"}}))}
+    with pytest.raises(EngineError, match="scorer tone asks for a runtime_env, which this process cannot give"):
+        choose_engine("inline", 1, None, services=asking)
