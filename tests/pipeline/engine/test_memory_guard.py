@@ -22,12 +22,27 @@ def holding(n_bytes: int) -> subprocess.Popen[str]:
 
 
 def test_what_children_hold_counts_as_ones_own():
-    before = memory_in_use()
-    with holding(200 * MIB) as child:
-        during = memory_in_use()
-        child.communicate("\n")
-    assert during - before > 190 * MIB
-    assert memory_in_use() - before < 100 * MIB
+    holder = HOLDING.format(n=200 * MIB)
+    parent = (
+        "import subprocess, sys\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {holder!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "child.stdout.readline()\nprint('held', flush=True)\ninput()\nchild.communicate(b'\\n')\n"
+        "print('let go', flush=True)\ninput()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        during = memory_in_use(process.pid)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "let go\n"
+        after = memory_in_use(process.pid)
+        process.communicate("\n")
+    assert during - after > 190 * MIB
+    assert after < 100 * MIB
 
 
 def test_a_process_that_has_ended_holds_nothing():
