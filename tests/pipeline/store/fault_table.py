@@ -23,8 +23,7 @@ TIMEOUT_S = 4.0  # of a store, so that a try has two seconds on a busy machine
 
 
 def _tell(verdict: Verdict) -> None:
-    line = f"{verdict.outcome}: {verdict.case.name} ({verdict.seconds:.1f} s): {verdict.detail}"
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(f"{verdict.outcome}: {verdict.case.name} ({verdict.seconds:.1f} s): {verdict.detail}\n")
 
 
 def measure(
