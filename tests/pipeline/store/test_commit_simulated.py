@@ -101,7 +101,7 @@ PLANTED: dict[str, list[Patch]] = {
         (commit, "begin", "    return Progress(None, found)", DROP_DATA_OF_LIVE_WORKERS)
     ],
     "I5: a resume ignores the receipts that stand": [(commit, "begin", "if data is not None:", "if False:")],
-    "I7: another plan is not noticed": [(commit, "begin", "if stands != mine:", "if False:")],
+    "I7: another plan is not noticed": [(commit, "_compare_plans", "if stands != mine:", "if False:")],
     "I6: a swept upload is taken for a failure": [(commit, "_check_arrival", "and store.size(key) is None", "")],
 }
 UNCHECKED = {"I4: a part is left out of the index"}

@@ -121,7 +121,7 @@ def failing_with(code):
         (errno.EROFS, DeniedError, "the file system is read-only; use another folder"),
         (errno.EACCES, DeniedError, "no access; check the credentials and the permissions"),
         (errno.EIO, UnavailableError, "Input/output error; tried"),
-        (errno.EMFILE, UnavailableError, "Too many open files; tried"),
+        (errno.EMFILE, UnavailableError, "too many files are open; raise the limit"),
     ],
 )
 def test_a_fault_of_the_disk_is_named_and_nothing_torn_is_seen(tmp_path, monkeypatch, code, kind, message):
