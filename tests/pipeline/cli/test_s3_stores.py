@@ -66,10 +66,8 @@ def check_told(said: Said, url: str, text: str, code: int = 2) -> None:
     assert "a defect of assay" not in said.err
 
 
-@pytest.mark.parametrize(
-    "endpoint",
-    ["http://127.0.0.1:9", pytest.param("http://no-such-host.invalid:9000", marks=pytest.mark.slow)],
-)
+@pytest.mark.slow  # half a minute of tries; the store's own test of it is a short one
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9", "http://no-such-host.invalid:9000"])
 def test_an_address_where_nothing_answers_is_told(assay_run, endpoint) -> None:
     said = assay_run("s3://assay/x", endpoint)
     check_told(said, "s3://assay/x", "check the network and the store, then run the same command again")
