@@ -303,12 +303,12 @@ def _judge(case: Case, store: Store, proxy: FaultProxy, expected: bytes) -> Verd
         if must_succeed(case):
             wrong = wrong or "does not survive"
     seconds = time.monotonic() - started
-    _wait_for_drivers(store)
     if seconds > DEADLINE * store._timeout_s:
         wrong = wrong or f"took {seconds:.1f} s"
     if proxy.n_injected == 0:
         return Verdict(case, "not met", told, seconds)
     proxy.clear()
+    _wait_for_drivers(store)
     wrong = wrong or _not_right_afterwards(case, store, expected)
     return Verdict(case, "wrong" if wrong else outcome, f"{wrong}: {told}" if wrong else told, seconds)
 
