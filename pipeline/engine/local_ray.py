@@ -202,9 +202,11 @@ def _sweep_dead_folders() -> None:
     for folder in Path(_short_temp_folder()).glob(f"{PREFIX}*"):
         try:
             lock = os.open(folder / "lock", os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            _remove_if_old(folder)  # somebody else's, not yet locked, or made again by an agent that outlived its Ray
+        except FileNotFoundError:
+            _remove_if_old(folder)  # not yet locked, or made again by an agent that outlived its Ray
             continue
+        except OSError:
+            continue  # somebody else's
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
