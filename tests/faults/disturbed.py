@@ -210,9 +210,9 @@ class Site:
         """
         program = (
             "from pipeline.engine import local_ray\n"
-            "from pipeline.evaluation.scratch import scratch_folder\n"
+            "from pipeline.store import scratch_folder\n"
             "local_ray._sweep_dead_folders()\n"
-            "with scratch_folder():\n"
+            "with scratch_folder('part'):\n"
             "    pass\n"
         )
         environ = os.environ | self._environ
