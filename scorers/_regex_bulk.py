@@ -13,12 +13,11 @@ from __future__ import annotations
 import importlib
 import re
 import sys
-from array import array
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from scorers._regex_limit import LONGEST_HERE
@@ -248,8 +247,8 @@ def _class_of(text: str, flags: int, characters: str) -> str:
 @lru_cache(maxsize=1)
 def _every_character() -> str:
     """Every character of Unicode that a column of text can hold."""
-    codes = array("I", chain(range(0xD800), range(0xE000, sys.maxunicode + 1)))
-    return codes.tobytes().decode(f"utf-32-{sys.byteorder[0]}e")
+    codes = np.concatenate([np.arange(0xD800), np.arange(0xE000, sys.maxunicode + 1)])
+    return codes.astype("<u4").tobytes().decode("utf-32-le")
 
 
 _ASCII = "".join(map(chr, range(128)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -96,7 +97,7 @@ class Evaluator:
             FailingRunError: the slice begins the dataset and its first 100 rows all failed alike.
         """
         carrier = carrier or Plain()
-        row_ids = pa.array(range(first_row, first_row + rows.num_rows), pa.int64())
+        row_ids = _row_ids(first_row, rows.num_rows)
         outputs = self._outputs(rows, row_ids, carrier, has_head=first_row == 0 and rows.num_rows >= ALIKE_ROWS)
         scored = self._score(_with_output(rows, outputs.output), row_ids, outputs.error, carrier)
         arrays = self._arrange(rows, outputs, scored, row_ids)
@@ -108,7 +109,7 @@ class Evaluator:
 
     def carry_out(self, rows: pa.Table, first_row: int, carrier: Carrier) -> None:
         """The stages alone, of some rows; what they make is left to the carrier."""
-        row_ids = pa.array(range(first_row, first_row + rows.num_rows), pa.int64())
+        row_ids = _row_ids(first_row, rows.num_rows)
         outputs = self._outputs(rows, row_ids, carrier, has_head=False)
         has_output = pc.is_null(outputs.error)
         handed, handed_ids = _with_output(rows, outputs.output).filter(has_output), row_ids.filter(has_output)
@@ -161,6 +162,10 @@ class Evaluator:
             arrays += scored[record.name].columns(record)
         names = [record.name for record, _ in self.scorers]
         return [*arrays, row_ids, outputs.owner, _owner_maps(names, scored, rows.num_rows)]
+
+
+def _row_ids(first_row: int, n_rows: int) -> pa.Array:
+    return pa.array(np.arange(first_row, first_row + n_rows, dtype=np.int64))
 
 
 def refuse_broken_task(errors: pa.Array) -> None:

@@ -31,7 +31,7 @@ class Backend(Protocol):
         """Create the object, all of it or nothing, unless one stands (FileExistsError or the like)."""
 
     def put(self, key: str, data: bytes | Path, *, durable: bool) -> None:
-        """Write the object, all of it or nothing, whatever stands."""
+        """Write the object, all of it or nothing, whatever stands. A file is written to by nobody any more."""
 
     def size(self, key: str) -> int | None:
         """Bytes; None where there is no object."""

@@ -52,9 +52,8 @@ class LocalBackend:
             os.replace(temp, path)
         except FileNotFoundError:
             raise RetryError(f"{path}: its temporary file was removed while it was written") from None
-        except BaseException:
-            temp.unlink(missing_ok=True)
-            raise
+        finally:
+            temp.unlink(missing_ok=True)  # it is still there where both were one file, put a second time
         if durable:
             _sync_folder(path.parent)
 
@@ -97,9 +96,10 @@ class LocalBackend:
         _make_folder(path.parent)
         temp = path.parent / f"{_TEMP_PREFIX}{uuid.uuid4().hex}{_TEMP_SUFFIX}"
         try:
-            with _open_new(temp) as file:
-                _fill(file, data)
-                file.flush()
+            with _linked(data, temp) or _open_new(temp) as file:
+                if file.writable():
+                    _fill(file, data)
+                    file.flush()
                 if durable:
                     os.fsync(file.fileno())
         except BaseException:
@@ -114,6 +114,18 @@ def _fill(file: IO[bytes], data: bytes | Path) -> None:
         return
     with open(data, "rb") as source:
         shutil.copyfileobj(source, file, 1 << 20)
+
+
+def _linked(data: bytes | Path, temp: Path) -> IO[bytes] | None:
+    """A local file under a second name, which costs nothing; None where that cannot be, as across file systems."""
+    if isinstance(data, bytes):
+        return None
+    try:
+        os.link(data, temp)
+        os.utime(temp)  # what nobody names yet is judged by its age, which begins now
+    except OSError:
+        return None
+    return open(temp, "rb")
 
 
 def _open_new(temp: Path) -> IO[bytes]:

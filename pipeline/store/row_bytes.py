@@ -72,13 +72,15 @@ def row_bytes(table: pa.Table) -> Any:
 def _value_bytes(array: pa.Array) -> Any:
     """Bytes of each value: of text and bytes their length, of nested values the sum; nulls and bits count nothing."""
     kind = array.type
+    if array.null_count == len(array) and _is_text(kind):
+        return np.zeros(len(array), np.int64)
     if pa.types.is_struct(kind):
         return sum((_value_bytes(child) for child in array.flatten()), np.zeros(len(array), np.int64))
     if pa.types.is_nested(kind):
         children = np.concatenate([[0], np.cumsum(_child_bytes(array))])
         ends = np.concatenate([[0], np.cumsum(_to_numpy(_lengths(array)))])
         return np.diff(children[ends])
-    if pa.types.is_string(kind) or pa.types.is_binary(kind) or _is_large(kind):
+    if _is_text(kind):
         return _to_numpy(pc.binary_length(array))
     width = 0 if pa.types.is_null(kind) else kind.bit_width // 8
     return np.full(len(array), width, dtype=np.int64)
@@ -96,8 +98,11 @@ def _lengths(array: pa.Array) -> pa.Array:
     return pc.list_value_length(array)
 
 
-def _is_large(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
+def _is_text(kind: pa.DataType) -> bool:
+    return any(
+        is_kind(kind)
+        for is_kind in (pa.types.is_string, pa.types.is_binary, pa.types.is_large_string, pa.types.is_large_binary)
+    )
 
 
 def _to_numpy(lengths: pa.Array) -> Any:

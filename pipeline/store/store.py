@@ -125,7 +125,12 @@ class Store:
         self._retries.call(lambda: self._backend.put(key, data, durable=False), key)
 
     def put(self, key: str, data: bytes | Path) -> None:
-        """Write an object that is named by its content; large ones may travel in several parts."""
+        """Write an object that is named by its content; large ones may travel in several parts.
+
+        Args:
+            data: bytes, or a local file that nobody writes to any more: where the store is a folder beside it, both
+                become one file under two names.
+        """
         check_key(key)
         n_bytes = len(data) if isinstance(data, bytes) else data.stat().st_size
         self._retries.call(lambda: self._backend.put(key, data, durable=True), key, extra_s=2 * _seconds(n_bytes))

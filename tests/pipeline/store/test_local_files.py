@@ -47,6 +47,36 @@ def test_a_killed_writer_never_leaves_a_torn_object(tmp_path):
     assert n_leftovers, "no kill met a write: the test shows nothing"
 
 
+def test_a_file_is_put_under_a_second_name_and_that_again_leaves_nothing_behind(tmp_path):
+    store, file = Store(tmp_path / "store"), tmp_path / "scratch"
+    file.write_bytes(b"rows")
+    os.utime(file, (0, 0))
+    for _ in range(2):
+        store.put("data/x", file)
+    [info] = store.list_infos()
+    assert info.key == "data/x"
+    assert time.time() - info.modified < 60, "gc would take it for an old one that nobody names"
+    assert os.path.samefile(tmp_path / "store/data/x", file)
+    assert store.list_leftovers() == []
+    file.unlink()
+    assert store.read("data/x") == b"rows"
+
+
+def test_a_file_of_another_file_system_is_copied(tmp_path, monkeypatch):
+    def link(*_):
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    file = tmp_path / "scratch"
+    file.write_bytes(b"rows")
+    store = Store(tmp_path / "store")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", link)
+        store.put("data/x", file)
+    file.unlink()
+    assert store.read("data/x") == b"rows"
+    assert store.list_leftovers() == []
+
+
 RACER = """
 import sys
 from pipeline.store import Store
