@@ -100,6 +100,7 @@ def admit(connection: Connection, expression: str, columns: Sequence[str]) -> Ad
     item["alias"] = ""
     walk = _Walk(columns)
     walk.node(item)
+    _serialised(connection, f"SELECT\n{expression}\nAS v FROM {TABLE}")  # `a) OR (b` is none without our brackets
     text = _call(connection, "json_deserialize_sql", json.dumps(tree))
     select, from_ = "SELECT ", f" FROM {TABLE}"
     if not (text.startswith(select) and text.endswith(from_)):

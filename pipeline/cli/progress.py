@@ -78,11 +78,12 @@ class ProgressDisplay:
 
 def progress_line(progress: RunProgress) -> str:
     """The state in one line: `running 40,960 of 100,000 rows (41%), 20,480 rows/s, 2.9 s to go, failures: 3 model`."""
-    share = progress.rows_done / progress.rows if progress.rows else 0.0
-    pieces = [f"{progress.status.value} {progress.rows_done:,} of {progress.rows:,} rows ({share:.0%})"]
+    done = progress.rows_done + progress.rows_in_work
+    share = done / progress.rows if progress.rows else 0.0
+    pieces = [f"{progress.status.value} {done:,} of {progress.rows:,} rows ({share:.0%})"]
     if progress.rate is not None:
         pieces.append(f"{progress.rate:,.0f} rows/s")
-    if progress.eta_s is not None and progress.rows_done < progress.rows:
+    if progress.eta_s is not None and done < progress.rows:
         pieces.append(f"{shown_seconds(progress.eta_s)} to go")
     if progress.failures:
         pieces.append(f"failures: {shown_owners(progress.failures)}")
@@ -94,5 +95,5 @@ def _drawn(progress: RunProgress) -> Any:
     from rich.progress_bar import ProgressBar
     from rich.text import Text
 
-    bar = ProgressBar(total=max(progress.rows, 1), completed=progress.rows_done, width=30)
+    bar = ProgressBar(total=max(progress.rows, 1), completed=progress.rows_done + progress.rows_in_work, width=30)
     return Columns([bar, Text(progress_line(progress), style="red" if progress.failures else "")])

@@ -54,7 +54,8 @@ def run(
     policy = TrustPolicy.of(trust or ())
     client, evaluation = _define(loaded, config.parent, scorers, partition_by, policy, store, dry_run=dry_run)
     if dry_run:
-        return show_preview(client.plan(evaluation.id, limit=rows, part_rows=part_rows), as_json=as_json)
+        sized: dict[str, Any] = {"limit": rows, "part_rows": part_rows, "memory_limit": memory_limit}
+        return show_preview(client.plan(evaluation.id, workers=workers, **sized), as_json=as_json)
     what: dict[str, Any] = {"limit": rows, "part_rows": part_rows, "new": new, "force": force, "trust": policy}
     where: dict[str, Any] = {"engine": engine or loaded.config.engine, "ray_address": ray_address, "workers": workers}
     bounds: dict[str, Any] = {"part_timeout_s": part_timeout, "memory_limit": memory_limit}

@@ -114,7 +114,7 @@ def _carry_out(scoring: FileScoring, place: _Place, chosen: RunOptions, shown: S
         raise InputError("--type is for CSV and JSON Lines; Parquet has types of its own: leave it out")
     with told_as_option(), _told_of_expected_column(scoring.expected_column):
         if place.dry_run:
-            return show_preview(prepare_folder(scoring, DRY_RUN).preview(), as_json=shown.as_json)
+            return show_preview(prepare_folder(scoring, DRY_RUN).preview(chosen), as_json=shown.as_json)
         if place.to is not None:
             return _score_into_folder(prepare_folder(scoring, place.to), chosen, shown)
         return _score_into_store(place.store, scoring, chosen, shown, new=place.new)

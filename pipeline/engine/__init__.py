@@ -5,6 +5,7 @@ from pipeline.engine.events import Event as Event
 from pipeline.engine.events import PartDone as PartDone
 from pipeline.engine.events import PartFailed as PartFailed
 from pipeline.engine.events import RowBlamed as RowBlamed
+from pipeline.engine.events import RowsInWork as RowsInWork
 from pipeline.engine.events import Started as Started
 from pipeline.engine.events import Stopping as Stopping
 from pipeline.engine.events import Waiting as Waiting

@@ -28,6 +28,15 @@ class PartDone(NamedTuple):
     worker: str
 
 
+class RowsInWork(NamedTuple):
+    """How many rows are done of parts that are not, about: those that a kill may lose.
+
+    A part that is done takes its rows from this number, without another event.
+    """
+
+    rows: int
+
+
 class PartFailed(NamedTuple):
     """A part was not done, for a reason that may pass; it is tried again."""
 
@@ -60,4 +69,4 @@ class Stopping(NamedTuple):
     parts_in_work: int
 
 
-Event = Started | PartDone | PartFailed | RowBlamed | Waiting | Stopping
+Event = Started | PartDone | RowsInWork | PartFailed | RowBlamed | Waiting | Stopping

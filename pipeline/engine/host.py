@@ -54,7 +54,7 @@ class ActorHost:
             spec: WorkerSpec | ServiceSpec = pickle.loads(self._spec)
             self._opened = spec.open(self._place())
             if self._pulse_key is not None:
-                self._pulse = Pulse(self._pulse_key, self._opened.rows_finished)  # type: ignore[union-attr]
+                self._pulse = Pulse(self._pulse_key, self._opened)  # type: ignore[arg-type]
                 self._guard_memory(self._pulse_key)
         except BaseException as error:  # noqa: BLE001 - the border: a failure travels as a value
             return Failure.of(error)

@@ -50,7 +50,9 @@ def run_inline(spec: WorkerSpec, ledger: Ledger, stop: StopSignal, part_s: float
                 break
             if (done := hands.wait()) is not None:
                 ledger.settle(done.assignment, done.outcome, WORKER)
-            elif hands.silent_s() >= part_s:
+            elif hands.silent_s() < part_s:
+                ledger.tell_rows_in_work(hands.rows_in_work)
+            else:
                 raise EngineError(
                     f"no row was finished for {part_s:.0f} s (part_timeout), and a call in this process cannot be "
                     "ended: use the engine ray (--engine ray), which ends its worker, fails the row and goes on; what "
@@ -100,6 +102,11 @@ class _Hands:
         if rows != self._rows_seen:
             self._rows_seen, self._last_news = rows, time.monotonic()
         return time.monotonic() - self._last_news
+
+    @property
+    def rows_in_work(self) -> int:
+        """Rows that are done of parts that are not."""
+        return 0 if self._worker is None else self._worker.rows_in_work()
 
     def let_go(self) -> None:
         """Close the worker; one that is still busy closes itself when its last part ends."""

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from pipeline.engine.assignment import Assignment
-from pipeline.engine.events import Event, PartDone, PartFailed, RowBlamed
+from pipeline.engine.events import Event, PartDone, PartFailed, RowBlamed, RowsInWork
 from pipeline.engine.outcome import Failure, Outcome
 from pipeline.errors import EngineError, InterruptedRunError
 from pipeline.records.plan import Part, Receipt
@@ -29,6 +29,7 @@ class Ledger:
         self._rows_left: dict[int, int] = {}
         """Of parts that were cut: rows that are not kept yet."""
         self._blamed_in_a_row = 0
+        self._rows_in_work = 0
 
     @property
     def is_done(self) -> bool:
@@ -100,6 +101,12 @@ class Ledger:
         """It was not begun: its attempt does not count."""
         self._waiting.appendleft(assignment)
 
+    def tell_rows_in_work(self, rows: int) -> None:
+        """So many rows are done of parts that are not; told if it was another number before."""
+        if rows != self._rows_in_work:
+            self._rows_in_work = rows
+            self.tell(RowsInWork(rows))
+
     def interrupted(self) -> InterruptedRunError:
         """The error of a run that was stopped."""
         done, left = len(self.receipts), self._n_parts - len(self.receipts)
@@ -112,6 +119,7 @@ class Ledger:
         index = assignment.part.index
         if outcome.receipt is not None:
             self.receipts[index] = outcome.receipt
+            self._rows_in_work = max(0, self._rows_in_work - assignment.rows)
             self.tell(PartDone(outcome.receipt, outcome.seconds, worker))
             return
         if assignment.lost is None:

@@ -1,4 +1,4 @@
-"""A sign that rows get finished: a number under a key of the cluster, put there by a worker and read by the driver.
+"""A sign that rows get finished: two numbers under a key of the cluster, put there by a worker, read by the driver.
 
 Advisory: without it a part is judged by the time since it was handed over. It needs no process of its own, and a
 worker writes nothing while its parts take less than `PULSE_S`.
@@ -7,18 +7,20 @@ worker writes nothing while its parts take less than `PULSE_S`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+from pipeline.engine.work import PartWorker
 
 PULSE_S = 2.0
 READ_TIMEOUT_S = 1.0  # a cluster whose head is busy or gone must not hold up the driver
 
 
 class Pulse:
-    """The worker's side: a thread that writes the number down when it has changed."""
+    """The worker's side: a thread that writes the numbers down when they have changed."""
 
-    def __init__(self, key: bytes, rows_finished: Callable[[], int]) -> None:
+    def __init__(self, key: bytes, worker: PartWorker) -> None:
         self._key = key
-        self._rows_finished = rows_finished
+        self._worker = worker
         self._closed = threading.Event()
         threading.Thread(target=self._beat, name="assay-pulse", daemon=True).start()
 
@@ -29,16 +31,24 @@ class Pulse:
     def _beat(self) -> None:
         from ray.experimental.internal_kv import _internal_kv_put
 
-        written = self._rows_finished()
+        written = self._now()
         while not self._closed.wait(PULSE_S):
-            now = self._rows_finished()
+            now = self._now()
             if now == written:
                 continue
             try:
-                _internal_kv_put(self._key, str(now).encode(), overwrite=True)
+                _internal_kv_put(self._key, now, overwrite=True)
                 written = now
             except Exception:  # noqa: BLE001 - advisory, and Ray's errors here are of no one class
                 continue
+
+    def _now(self) -> bytes:
+        return b"%d %d" % (self._worker.rows_finished(), self._worker.rows_in_work())
+
+
+def rows_in_work(pulse: bytes) -> int:
+    """Rows that are done of the worker's parts that are not, as it wrote them down."""
+    return int(pulse.split()[1]) if pulse else 0
 
 
 def leave_last_words(key: bytes, text: str) -> None:

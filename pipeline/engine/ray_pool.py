@@ -77,6 +77,7 @@ class RayPool:
             if self._has_lost_cluster():
                 break
             self._watch_parts()
+            ledger.tell_rows_in_work(sum(seat.rows_in_work for seat in self._seats))
             self._watch_workers(ledger)
         if not ledger.is_done:
             raise ledger.interrupted()
@@ -183,9 +184,8 @@ class RayPool:
             else:
                 ledger.put_back(assignment)
             return
-        assignment = seat.hand.pop(ref)
+        assignment = seat.settle(ref)
         self._last_sign_of_life = time.monotonic()
-        seat.note_news()
         if outcome is None:
             ledger.put_back(assignment)
         else:
@@ -215,11 +215,8 @@ class RayPool:
         self._pulses_read = now
         pulses = read_pulses([seat.pulse_key for seat in busy])
         for seat in busy:
-            pulse = pulses.get(seat.pulse_key, seat.pulse)
-            if pulse != seat.pulse:
-                seat.pulse = pulse
-                seat.note_news()
-            elif now - seat.last_news >= self._patience.part_s and seat.ended_because is None:
+            seat.see(pulses.get(seat.pulse_key, seat.pulse))
+            if now - seat.last_news >= self._patience.part_s and seat.ended_because is None:
                 seat.ended_because = (
                     f"no row was finished for {self._patience.part_s:.0f} s, so the worker was ended (part_timeout)"
                 )

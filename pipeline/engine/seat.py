@@ -8,6 +8,7 @@ import time
 from typing import Any, NamedTuple
 
 from pipeline.engine.assignment import Assignment
+from pipeline.engine.pulse import rows_in_work
 
 REOPEN_S = 1.5  # after an opening that failed; a restart takes so long
 
@@ -39,6 +40,9 @@ class Seat:
         self.opening = self._open()
         self.is_live = False
         self.pulse = b""
+        """As it was last read; empty: it was not."""
+        self.rows_in_work = 0
+        """That are done of what it has in hand, about."""
         self.last_news = time.monotonic()
         """When something of what it has in hand was last known to get on."""
         self.ended_because: str | None = None
@@ -62,6 +66,21 @@ class Seat:
         """Something gets on."""
         self.last_news = time.monotonic()
 
+    def settle(self, ref: Any) -> Assignment:
+        """The actor answered."""
+        assignment = self.hand.pop(ref)
+        # What was last heard of may be of this part or of another one: less than both is shown until it is known.
+        self.rows_in_work = max(0, self.rows_in_work - assignment.rows)
+        self.note_news()
+        return assignment
+
+    def see(self, pulse: bytes) -> None:
+        """What the worker wrote down; the same as before is no news."""
+        if pulse != self.pulse:
+            self.pulse = pulse
+            self.rows_in_work = min(rows_in_work(pulse), sum(assignment.rows for assignment in self.hand.values()))
+            self.note_news()
+
     def blame(self, ref: Any) -> bool:
         """The worker died before it answered: whether this was in work, or only in the queue."""
         if self.is_live:
@@ -71,7 +90,7 @@ class Seat:
 
     def reopen(self, *, is_replaced: bool) -> None:
         """Ray restarts an actor whose process ended; one that is dead for good is replaced."""
-        self.is_live = False
+        self.is_live, self.rows_in_work = False, 0
         if is_replaced:
             self.actor = self._crew.actor_class.remote()
         self.opening = self._open()

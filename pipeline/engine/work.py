@@ -54,6 +54,10 @@ class PartWorker(Protocol):
         """A number that grows while rows get finished, for whoever watches; called from a thread of its own."""
         ...
 
+    def rows_in_work(self) -> int:
+        """Rows that are done of parts that are not, about; called from a thread of its own."""
+        ...
+
     def close(self) -> None:
         """Let go of child processes and files. Not called when the worker is killed."""
         ...

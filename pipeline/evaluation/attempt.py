@@ -108,6 +108,7 @@ class Attempt:
             parts_done=now.parts_done,
             rows=now.rows,
             rows_done=now.rows_done,
+            rows_in_work=now.rows_in_work,
             failures=now.failures,
         )
         self._catalog.beat(self._run_id, self.number, heartbeat)

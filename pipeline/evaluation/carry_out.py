@@ -8,7 +8,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from pipeline.engine import PATIENCE, Event, PartDone, Patience, Resources, Started, StopSignal, WorkerSpec, execute
+from pipeline.engine import (
+    PATIENCE,
+    Event,
+    PartDone,
+    Patience,
+    Resources,
+    RowsInWork,
+    Started,
+    StopSignal,
+    WorkerSpec,
+    execute,
+)
 from pipeline.errors import AssayError, FailingRunError, MissingError, PlanMismatchError
 from pipeline.evaluation.journal import journalled_parts, sweep_journal
 from pipeline.evaluation.partitions import check_partition_count
@@ -196,6 +207,8 @@ class _Watch:
     def on_event(self, event: Event) -> None:
         if isinstance(event, Started):
             self._counter.start()
+        elif isinstance(event, RowsInWork):
+            self._counter.rows_in_work = event.rows
         elif isinstance(event, PartDone):
             self._counter.add(event.receipt)
             self._judge(event.receipt)

@@ -117,10 +117,20 @@ class EvaluationClient:
         for _, record in zip(_numbers(limit), found, strict=False):
             yield present.evaluation_handle(record, self)
 
-    def plan(self, evaluation_id: str, *, limit: int | None = None, part_rows: int | None = None) -> PlanPreview:
-        """What a run would do: parts, rows, calls."""
+    def plan(
+        self,
+        evaluation_id: str,
+        *,
+        limit: int | None = None,
+        part_rows: int | None = None,
+        memory_limit: int | str | None = None,
+        workers: int | None = None,
+    ) -> PlanPreview:
+        """What a run with these arguments would do: parts, rows, calls. Raises as `run` would, before it begins."""
         record = self._record(evaluation_id)
-        return preview(self._prepare(record, limit, None, part_rows).plan, record)
+        prepared = self._prepare(record, limit, None, part_rows)
+        prepared.check_memory(_bytes_of(memory_limit), workers)
+        return preview(prepared.plan, record)
 
     # -- runs --------------------------------------------------------------------------------------------------
 
@@ -163,8 +173,9 @@ class EvaluationClient:
         """
         record = self._record(evaluation_id)
         prepared = self._prepare(record, limit, trust, part_rows)
-        most_bytes = None if memory_limit is None else memory_bytes("memory_limit", memory_limit)
-        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s, most_bytes)
+        options = RunOptions(
+            engine, ray_address, workers, max_failures, on_progress, part_timeout_s, _bytes_of(memory_limit)
+        )
         equal = None if new else self._newest_equal(record, prepared.plan.sha256)
         if equal is not None:
             return self._continue(record, equal, prepared, options, force)
@@ -209,8 +220,9 @@ class EvaluationClient:
         limit, part_rows = ResultFolder(self.store, f"runs/{run.id}").planned_rows()
         prepared = self._prepare(record, limit, trust, part_rows)
         check_begun_plan(self.store, f"runs/{run.id}", prepared.plan, run.plan_sha256)
-        most_bytes = None if memory_limit is None else memory_bytes("memory_limit", memory_limit)
-        options = RunOptions(engine, ray_address, workers, max_failures, on_progress, part_timeout_s, most_bytes)
+        options = RunOptions(
+            engine, ray_address, workers, max_failures, on_progress, part_timeout_s, _bytes_of(memory_limit)
+        )
         return self._start(record, run, self._job(run, prepared, options), options)
 
     def get_run(self, run_id: str) -> EvaluationRun:
@@ -327,3 +339,7 @@ def _numbers(limit: int | None) -> Iterator[int]:
     while limit is None or number < limit:
         yield number
         number += 1
+
+
+def _bytes_of(memory_limit: int | str | None) -> int | None:
+    return None if memory_limit is None else memory_bytes("memory_limit", memory_limit)

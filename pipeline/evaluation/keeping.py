@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -28,16 +28,23 @@ class Keeping:
         kept: what is there already; None: nothing was looked for.
         has_task: whether outputs are made, or are there.
         every_s: seconds.
+        on_known: told of rows that are not called again.
     """
 
     def __init__(
-        self, folder: JournalFolder, kept: Kept | None = None, *, has_task: bool, every_s: float = JOURNAL_S
+        self,
+        folder: JournalFolder,
+        kept: Kept | None = None,
+        *,
+        has_task: bool,
+        every_s: float = JOURNAL_S,
+        on_known: Callable[[int], None] | None = None,
     ) -> None:
         self.folder = folder
         """The part's."""
         self._pieces = {} if kept is None else kept.pieces
         self._keys = [] if kept is None else list(kept.keys)
-        self._every_s = every_s
+        self._every_s, self._on_known = every_s, on_known
         self._session = str(ULID()) if has_task else _NO_TASK
         self._origins = _origins(self._pieces.get(TASK))
         self._runs: list[_Run] = []
@@ -57,6 +64,8 @@ class Keeping:
         """The columns that a stage makes of rows, from the journal where they are kept. See `stages.Carrier`."""
         ids: list[int] = row_ids.to_pylist()
         known = self.known(stage, ids)
+        if self._on_known is not None:
+            self._on_known(len(known))
         wanted = [place for place, row in enumerate(ids) if row not in known] if known else None
         if wanted == []:
             return self._taken(stage, [known[row] for row in ids])

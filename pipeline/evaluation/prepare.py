@@ -15,7 +15,7 @@ from pipeline.evaluation.carry_out import Job
 from pipeline.evaluation.definition import is_defined_here
 from pipeline.evaluation.memory import most_workers, worker_need
 from pipeline.evaluation.partition_scan import refuse_too_many_partitions
-from pipeline.evaluation.planning import make_plan
+from pipeline.evaluation.planning import make_plan, parts_at_once
 from pipeline.evaluation.worker import EvaluationWork
 from pipeline.functions import FunctionMaterial, TrustPolicy, load_function
 from pipeline.records.columns import result_schema
@@ -64,8 +64,13 @@ class Prepared:
             digests=known_digests(self.revision),
             memory_limit=memory_limit,
         )
-        most = most_workers(memory_limit, worker_need(self.record, work.parts_at_once), workers)
+        most = self.check_memory(memory_limit, workers)
         return Job(store, prefix, self.plan, work, self.resources(), prepared_s, most)
+
+    def check_memory(self, limit: int | None, workers: int | None) -> int | None:
+        """How many workers may share a memory limit; None: no limit. Raises InputError as `job`."""
+        records = {version: made.record for version, made in self.functions.items()}
+        return most_workers(limit, worker_need(self.record, parts_at_once(self.record, records)), workers)
 
     def resources(self) -> Resources:
         """What one worker asks of a cluster: the most that any built-in asks for. Functions that ask have pools."""

@@ -106,11 +106,19 @@ def _progress(catalog: Catalog, record: RunRecord, state: RunState, thread: RunT
             return _progress_of(state.status, *standing, failures=beat.failures if beat else {})
     if beat is None:
         return None
-    return _progress_of(state.status, beat.parts, beat.parts_done, beat.rows, beat.rows_done, failures=beat.failures)
+    told = beat.parts, beat.parts_done, beat.rows, beat.rows_done
+    return _progress_of(state.status, *told, rows_in_work=beat.rows_in_work, failures=beat.failures)
 
 
 def _progress_of(
-    status: EvaluationRunStatus, parts: int, parts_done: int, rows: int, rows_done: int, *, failures: dict[str, int]
+    status: EvaluationRunStatus,
+    parts: int,
+    parts_done: int,
+    rows: int,
+    rows_done: int,
+    *,
+    rows_in_work: int = 0,
+    failures: dict[str, int],
 ) -> RunProgress:
     return RunProgress(
         status=status,
@@ -118,6 +126,7 @@ def _progress_of(
         parts_done=parts_done,
         rows=rows,
         rows_done=rows_done,
+        rows_in_work=rows_in_work,
         failures=failures,
         elapsed_s=0.0,
         rate=None,

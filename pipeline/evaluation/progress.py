@@ -25,9 +25,11 @@ class RunProgress(NamedTuple):
     elapsed_s: float
     """Since this attempt began to read."""
     rate: float | None
-    """Rows a second in this attempt; None before the first part."""
+    """Rows a second in this attempt, those in work among them; None before the first."""
     eta_s: float | None
     """Seconds to go at that rate; None while it is not known."""
+    rows_in_work: int = 0
+    """Of parts that are not done: rows that are, about. A kill may lose them."""
 
 
 OnProgress = Callable[[RunProgress], None]
@@ -43,6 +45,7 @@ class ProgressCounter:
     failures: dict[str, int] = field(default_factory=dict)
     parts_done: int = 0
     rows_done: int = 0
+    rows_in_work: int = 0
     _rows_before: int = 0
     _started_at: float | None = None
 
@@ -57,6 +60,7 @@ class ProgressCounter:
         self.parts_done += 1
         self.rows_done += receipt.rows
         self._rows_before += receipt.rows if earlier else 0
+        self.rows_in_work = max(0, self.rows_in_work - receipt.rows)
         owners = [sums.output.failed_by_owner, *(score.failed_by_owner for score in sums.scores.values())]
         self.failures = add_counts([self.failures, *owners])
 
@@ -68,15 +72,17 @@ class ProgressCounter:
     def now(self) -> RunProgress:
         """The state of this moment."""
         elapsed = self.elapsed_s
-        done_here = self.rows_done - self._rows_before
+        done = self.rows_done + self.rows_in_work
+        done_here = done - self._rows_before
         rate = done_here / elapsed if done_here and elapsed > 0 else None
-        eta = (self.plan.rows - self.rows_done) / rate if rate else None
+        eta = (self.plan.rows - done) / rate if rate else None
         return RunProgress(
             status=self.status,
             parts=len(self.plan.parts),
             parts_done=self.parts_done,
             rows=self.plan.rows,
             rows_done=self.rows_done,
+            rows_in_work=self.rows_in_work,
             failures=dict(self.failures),
             elapsed_s=elapsed,
             rate=rate,

@@ -82,8 +82,9 @@ class PreparedFolder:
     record: EvaluationRecord
     prepared_s: float
 
-    def preview(self) -> PlanPreview:
-        """What it would do."""
+    def preview(self, options: RunOptions) -> PlanPreview:
+        """What it would do. Raises InputError where the memory limit is too little."""
+        self.prepared.check_memory(options.memory_limit, options.workers)
         return preview(self.prepared.plan, self.record)
 
     def carry_out(self, options: RunOptions, stop: StopSignal) -> Outcome:

@@ -24,6 +24,7 @@ from pipeline.evaluation.planning import parts_at_once
 from pipeline.evaluation.served import FunctionService, services_of
 from pipeline.evaluation.stages import Carrier
 from pipeline.evaluation.sums import join_sums
+from pipeline.evaluation.work_count import WorkCount
 from pipeline.functions import FunctionMaterial
 from pipeline.records import columns
 from pipeline.records.dataset import Revision
@@ -98,8 +99,9 @@ class EvaluationWorker:
         self._step_bytes = step_bytes(work.memory_limit, place.workers, worker_need(work.record, work.parts_at_once))
         self._readers: list[RevisionReader] = []
         self._lock = threading.Lock()
-        self._n_rows = self._n_parts = 0
+        self._n_parts = 0
         self._evaluator = load_evaluator(work.record, work.result_schema, work.functions, work.services, place)
+        self._count = WorkCount(len(self._evaluator.stages), self._evaluator.finished)
 
     def run_part(self, part: Part, attempt: int = 1) -> Receipt:
         """Evaluate a part; the receipt that stands may be that of an attempt which was faster."""
@@ -122,6 +124,7 @@ class EvaluationWorker:
             standing = publish(work.store, work.prefix, receipt, written.paths)
         if kept is not None:
             kept.remove()
+        self._count.end_part(part.rows)
         self._release_memory()
         return standing
 
@@ -140,7 +143,11 @@ class EvaluationWorker:
 
     def rows_finished(self) -> int:
         """Rows whose calls have ended, of all functions, and rows that are evaluated."""
-        return self._evaluator.finished() + self._n_rows
+        return self._count.steps
+
+    def rows_in_work(self) -> int:
+        """Rows that are done of parts that are not, about."""
+        return self._count.rows_in_work
 
     def close(self) -> None:
         """Give back files, threads and processes."""
@@ -192,8 +199,7 @@ class EvaluationWorker:
             if kept is not None:
                 kept.forget()  # or the run would fail for ever, though what was wrong is mended
             raise
-        with self._lock:
-            self._n_rows += rows.num_rows
+        self._count.add_evaluated(rows.num_rows, evaluated.sums.output.failed)
         return evaluated
 
     def _keeping(self, part: Part, *, is_kept: bool) -> Keeping | None:
@@ -203,7 +209,8 @@ class EvaluationWorker:
             return None
         folder = JournalFolder(work.store, work.prefix, part.index, work.plan_sha256)
         found = folder.read(stages) if is_kept else None
-        return Keeping(folder, found, has_task=self._evaluator.task is not None, every_s=work.journal_s)
+        has_task, on_known = self._evaluator.task is not None, self._count.add_known
+        return Keeping(folder, found, has_task=has_task, every_s=work.journal_s, on_known=on_known)
 
     @contextmanager
     def _reading(self) -> Iterator[RevisionReader]:

@@ -20,8 +20,8 @@ SAME_AS = {"cpu": "num_cpus", "gpu": "num_gpus"}
 DECIDING = ("name", "retries", "timeout_s", "batch", "env", "runtime_env")
 """Options that can change a result, and so are part of the version; the others only say where and how fast."""
 
-UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+UNITS |= {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 
 
 @dataclass(frozen=True)
@@ -129,12 +129,12 @@ def _positive(option: str, value: Any, *, zero: bool = False) -> float:
 
 
 def memory_bytes(option: str, value: Any) -> int:
-    """Bytes as a number, or text such as `512Mi`, `2G`."""
+    """Bytes as a number, or text such as `512Mi`, `2G`, `2gib`."""
     if isinstance(value, str):
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKMGT]?i?)B?", value.strip())
-        if match is None or match[2] not in UNITS:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]i?)?b?", value.strip().casefold())
+        if match is None:
             raise ValueError(f"{option} must be bytes or text such as '512Mi' or '2G', found {value!r}")
-        value = float(match[1]) * UNITS[match[2]]
+        value = float(match[1]) * UNITS[match[2] or ""]
     return int(_positive(option, value))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 from pipeline.records.limits import LimitRule
 
 SECONDS_PER = {"second": 1, "minute": 60, "hour": 3600}
+LEAST_PER_S = 1 / 86_400  # one call a day
 
 
 @dataclass(frozen=True)
@@ -97,10 +98,22 @@ class RateLimitPolicy:
             raise ValueError("a rate limit needs a rate (calls), or units, or both")
         if (self.units is None) != (self.units_per_call is None):
             raise ValueError("units and units_per_call go together: how many in all, and what a call usually takes")
-        if self.per not in SECONDS_PER:
+        if not isinstance(self.per, str) or self.per not in SECONDS_PER:
             raise ValueError(f"per must be one of {', '.join(SECONDS_PER)}, found {self.per!r}")
         if self.key is not None and not isinstance(self.key, str):
             raise TypeError(f"key must be text, found {self.key!r}")
+        if self.key is not None and not self.key.strip():
+            raise ValueError(f"key must name what is limited, found {self.key!r}; leave it out for the function's own")
+        self._check_pace()
+
+    def _check_pace(self) -> None:
+        if self.units is not None and self.units_per_call is not None and self.units_per_call > self.units:
+            raise ValueError(
+                f"units_per_call is {self.units_per_call:g}, more than the {self.units:g} units of a {self.per}: no "
+                "call fits; give the units of a longer time"
+            )
+        if self.rate is not None and self.rate / SECONDS_PER[self.per] < LEAST_PER_S:
+            raise ValueError(f"rate is {self.rate:g} calls per {self.per}, less than one a day")
 
     def rule(self, own_key: str) -> LimitRule:
         """The limit by the second; `own_key` names the function, where the policy has no key."""

@@ -144,6 +144,8 @@ class Heartbeat(Document):
     parts_done: int
     rows: int
     rows_done: int
+    rows_in_work: int = 0
+    """That are done of parts that are not."""
     failures: dict[str, int]
 
 

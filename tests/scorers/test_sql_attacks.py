@@ -45,6 +45,8 @@ ATTACKS: dict[str, str] = {
     "glob('/*')": function("glob"),
     "hive_partition_component('a', 'b')": function("hive_partition_component"),
     "st_crs(output)": function("st_crs"),
+    "1) + (2": SYNTAX,
+    "output = 'x') OR (output = 'y'": SYNTAX,
     # the process, its settings, other tables
     "getenv('HOME')": function("getenv"),
     "(SELECT count(*) FROM frame)": SUBQUERY,

@@ -198,9 +198,10 @@ def test_too_many_partitions_behind_the_rows_that_are_looked_at_end_the_run_each
     ],
 )
 def test_a_memory_limit_that_cannot_hold_one_worker_is_exit_1_and_names_the_least(assay, limit, message) -> None:
-    said = assay("score", "answers.parquet", *QUICK, "--to", "out", "--memory-limit", limit)
-    assert said.code == 1
-    assert message in said.err
+    for more in ([], ["--dry-run"]):
+        said = assay("score", "answers.parquet", *QUICK, "--to", "out", "--memory-limit", limit, *more)
+        assert said.code == 1
+        assert message in said.err
 
 
 def test_more_workers_than_a_memory_limit_holds_are_told_how_many_it_holds(assay, workplace: Path) -> None:

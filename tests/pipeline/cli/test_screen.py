@@ -17,10 +17,12 @@ from pipeline.cli.screen import shown, shown_seconds
 from pipeline.evaluation import EvaluationRunStatus, RunProgress
 
 HALF = RunProgress(EvaluationRunStatus.RUNNING, 4, 2, 1000, 500, {"model": 3, "judge": 1}, 2.0, 250.0, 2.0)
+INSIDE = HALF._replace(rows_in_work=125)
 NOTHING = RunProgress(EvaluationRunStatus.PENDING, 1, 0, 0, 0, {}, 0.0, None, None)
 
 
 def test_a_progress_line_has_rate_time_to_go_and_failures_by_owner() -> None:
+    assert progress_line(INSIDE).startswith("running 625 of 1,000 rows (62%), ")
     assert progress_line(HALF) == (
         "running 500 of 1,000 rows (50%), 250 rows/s, 2.00 s to go, failures: 3 model, 1 judge"
     )

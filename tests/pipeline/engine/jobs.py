@@ -91,6 +91,9 @@ class CommitWork:
     def rows_finished(self) -> int:
         return 0
 
+    def rows_in_work(self) -> int:
+        return 0
+
     def close(self) -> None:
         pass
 

@@ -93,6 +93,9 @@ class TraceWorker:
     def rows_finished(self) -> int:
         return len(list(self._work.folder.glob("finished-*")))
 
+    def rows_in_work(self) -> int:
+        return 0
+
     def close(self) -> None:
         (self._work.folder / f"closed-{os.getpid()}").touch()
 

@@ -77,5 +77,8 @@ class AskingWorker:
     def rows_finished(self) -> int:
         return 0
 
+    def rows_in_work(self) -> int:
+        return 0
+
     def close(self) -> None:
         pass

@@ -246,6 +246,27 @@ def test_progress_is_reported_up_to_the_last_row(data):
     assert seen[-1].status is pipeline.EvaluationRunStatus.SUCCEEDED
 
 
+@pytest.mark.parametrize("engine", ["inline", pytest.param("ray", marks=pytest.mark.ray)])
+def test_progress_counts_rows_inside_a_part(tmp_path, engine):
+    @pipeline.function(concurrency=4)
+    async def slow(n: int) -> str:
+        import asyncio
+
+        await asyncio.sleep(0.4)
+        return str(n)
+
+    ref = pipeline.DatasetClient(tmp_path).upload("numbers", pa.table({"n": range(60), "expected": ["1"] * 60}))
+    seen: list[pipeline.evaluation.RunProgress] = []
+    evaluation = create(tmp_path, ref, task=slow, output_column=None)
+    evaluation.run(engine=engine, workers=1, on_progress=seen.append).wait()
+    inside = [progress for progress in seen if not progress.parts_done and progress.rows_in_work]
+    assert inside, "nothing was told before the part was done"
+    assert all(0 < progress.rows_in_work < 60 and progress.rate and progress.eta_s for progress in inside)
+    shown = [progress.rows_done + progress.rows_in_work for progress in seen]
+    assert shown == sorted(shown)
+    assert shown[-1] == 60
+
+
 def test_a_run_needs_no_listing_to_be_read(data):
     store, ref = data
     run = create(store, ref).run().wait()

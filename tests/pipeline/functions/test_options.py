@@ -18,6 +18,8 @@ from pipeline.records.limits import LimitRule
         ({"num_cpus": 2}, "num_cpus", 2.0),
         ({"gpu": 1}, "num_gpus", 1.0),
         ({"memory": "2Gi"}, "memory", 2 * 2**30),
+        ({"memory": "2gib"}, "memory", 2 * 2**30),
+        ({"memory": "3 mb"}, "memory", 3_000_000),
         ({"memory": 1024}, "memory", 1024),
         ({"concurrency": 8}, "concurrency", ConcurrencyPolicy(8)),
         ({"retries": 2}, "retries", RetryPolicy(max_retries=2)),
@@ -119,6 +121,10 @@ def test_the_two_ways_to_make_a_retry_policy() -> None:
         (lambda: RateLimitPolicy(1, units_per_call=5), ValueError),
         (lambda: RateLimitPolicy(1, units=0, units_per_call=5), ValueError),
         (lambda: RateLimitPolicy(1, key=7), TypeError),  # type: ignore[arg-type]
+        (lambda: RateLimitPolicy(1, key=" "), ValueError),
+        (lambda: RateLimitPolicy(1, per=["second"]), ValueError),  # type: ignore[arg-type]
+        (lambda: RateLimitPolicy(units=1000, units_per_call=1001), ValueError),
+        (lambda: RateLimitPolicy(1e-300), ValueError),
         (lambda: ConcurrencyPolicy(True), TypeError),
     ],
 )
