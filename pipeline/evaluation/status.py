@@ -45,6 +45,8 @@ def read_state(catalog: Catalog, run_id: str, *, now: datetime | None = None) ->
         return RunState(status, None, None, None, outcome)
     driven = (run_id, attempt.attempt) in before | driven_here
     ended = catalog.ended(run_id, attempt.attempt)
+    if outcome is None and ended is not None and ended.status is EvaluationRunStatus.SUCCEEDED:
+        outcome = catalog.outcome(run_id)  # written before that end, and after it was looked for
     heartbeat = catalog.heartbeat(run_id, attempt.attempt)
     status = _status(attempt, ended, heartbeat, outcome, now or datetime.now(UTC), driven=driven)
     return RunState(status, attempt, ended, heartbeat, outcome)

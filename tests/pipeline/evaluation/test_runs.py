@@ -13,6 +13,7 @@ import pytest
 
 import pipeline
 from pipeline.errors import EvaluationError, EvaluationRunFailedError, FailingRunError, InputError, PlanMismatchError
+from pipeline.evaluation.catalog import Catalog
 from pipeline.evaluation.results import ResultFolder
 from pipeline.store import Store
 
@@ -244,6 +245,17 @@ def test_progress_is_reported_up_to_the_last_row(data):
     create(store, ref).run(on_progress=seen.append).wait()
     assert (seen[-1].rows_done, seen[-1].rows, seen[-1].parts_done) == (20, 20, 1)
     assert seen[-1].status is pipeline.EvaluationRunStatus.SUCCEEDED
+
+
+def test_a_run_that_succeeds_while_it_is_looked_at_has_its_summary(data, monkeypatch):
+    store, ref = data
+    run = create(store, ref).run().wait()
+    outcomes = [None, Catalog.outcome(Catalog(Store(store)), run.id)]
+    monkeypatch.setattr(Catalog, "outcome", lambda self, run_id: outcomes.pop(0))
+    seen = pipeline.EvaluationClient(store).get_run(run.id)
+    assert seen.status is pipeline.EvaluationRunStatus.SUCCEEDED
+    assert seen.summary is not None
+    assert seen.summary.rows == 20
 
 
 @pytest.mark.parametrize("engine", ["inline", pytest.param("ray", marks=pytest.mark.ray)])
