@@ -95,7 +95,7 @@ def admit(connection: Connection, expression: str, columns: Sequence[str]) -> Ad
         ValueError: what is not allowed, or the column that is not known and the nearest that is.
     """
     # The line breaks keep a comment at the end of the expression from eating the bracket.
-    tree = _serialised(connection, f"SELECT (\n{expression}\n) AS v FROM {TABLE}")
+    tree = _parsed(connection, expression)
     item = _select_item(tree)
     item["alias"] = ""
     walk = _Walk(columns)
@@ -106,6 +106,14 @@ def admit(connection: Connection, expression: str, columns: Sequence[str]) -> Ad
     if not (text.startswith(select) and text.endswith(from_)):
         raise ValueError("the expression cannot be written anew; simplify it")
     return Admitted(text[len(select) : -len(from_)], tuple(walk.read), item)
+
+
+def _parsed(connection: Connection, expression: str) -> _Node:
+    try:
+        return _serialised(connection, f"SELECT (\n{expression}\n) AS v FROM {TABLE}")
+    except ValueError:
+        _serialised(connection, f"SELECT\n{expression}")  # what is wrong, without our bracket in the message
+        raise
 
 
 def _call(connection: Connection, function: str, text: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pipeline.engine import StopSignal
     from pipeline.evaluation import EvaluationClient, EvaluationRun
     from pipeline.evaluation.planning import PlanPreview
-    from pipeline.evaluation.progress import OnProgress
+    from pipeline.evaluation.progress import OnProgress, RunProgress
 
 POLL_S = 0.5  # seconds between two looks at a run
 
@@ -87,12 +87,17 @@ def show_run_end(run: EvaluationRun, shown: Shown, *, store: str | None = None, 
         print_json(unfinished_json(run))
     is_canceled = run.status is not EvaluationRunStatus.FAILED
     option = f" --store {shlex.quote(store)}" if store else ""
-    done = f" ({run.progress.rows_done:,} of {run.progress.rows:,} rows done)" if run.progress else ""
+    done = f" ({_done(run.progress)})" if run.progress else ""
     tell(
         f"run {run.id} {'was interrupted' if is_canceled else 'failed'}{done}: {run.error_message or run.status.value}"
     )
     tell(f"go on with: assay resume {run.id}{option}")
     return ExitCode.INTERRUPTED if is_canceled else ExitCode.FAULT
+
+
+def _done(progress: RunProgress) -> str:
+    inside = f", and about {progress.rows_in_work:,} in parts that are not" if progress.rows_in_work else ""
+    return f"{progress.rows_done:,} of {progress.rows:,} rows done{inside}"
 
 
 def unfinished_json(run: EvaluationRun) -> dict[str, object]:

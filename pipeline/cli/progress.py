@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from pipeline.cli.screen import is_terminal, shown_owners, shown_seconds
+from pipeline.cli.screen import is_terminal, shown_owners, shown_rate, shown_seconds
 
 if TYPE_CHECKING:
     from pipeline.evaluation.progress import RunProgress
@@ -79,12 +79,16 @@ class ProgressDisplay:
 def progress_line(progress: RunProgress) -> str:
     """The state in one line: `running 40,960 of 100,000 rows (41%), 20,480 rows/s, 2.9 s to go, failures: 3 model`."""
     done = progress.rows_done + progress.rows_in_work
+    if progress.status.value == "pending" and not done:
+        return f"starting, {progress.rows:,} rows to do"
     share = done / progress.rows if progress.rows else 0.0
     pieces = [f"{progress.status.value} {done:,} of {progress.rows:,} rows ({share:.0%})"]
     if progress.rate is not None:
-        pieces.append(f"{progress.rate:,.0f} rows/s")
+        pieces.append(shown_rate(progress.rate))
     if progress.eta_s is not None and done < progress.rows:
         pieces.append(f"{shown_seconds(progress.eta_s)} to go")
+    if progress.tried_again:
+        pieces.append(f"tried again: {progress.tried_again:,}")
     if progress.failures:
         pieces.append(f"failures: {shown_owners(progress.failures)}")
     return ", ".join(pieces)

@@ -6,7 +6,16 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.cli.screen import Cell, is_terminal, print_facts, print_json, print_table, shown_owners, shown_seconds
+from pipeline.cli.screen import (
+    Cell,
+    is_terminal,
+    print_facts,
+    print_json,
+    print_table,
+    shown_owners,
+    shown_rate,
+    shown_seconds,
+)
 from pipeline.records.summary import add_counts
 
 if TYPE_CHECKING:
@@ -86,7 +95,7 @@ def _rows_and_rate(finished: Finished) -> str:
     if not here or not seconds:
         return f"{rows:,}"
     which = f"{rows:,}" if here == rows else f"{rows:,}, {here:,} of them now,"
-    return f"{which} in {shown_seconds(seconds)}, {here / seconds:,.0f} rows/s"
+    return f"{which} in {shown_seconds(seconds)}, {shown_rate(here / seconds)}"
 
 
 def next_command(finished: Finished) -> str:

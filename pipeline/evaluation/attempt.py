@@ -124,6 +124,6 @@ def refuse_live_run(catalog: Catalog, run_id: str) -> RunState:
     if state.attempt is not None and not state.status.is_terminal:
         raise EvaluationError(
             f"run {run_id} is being driven by process {state.attempt.pid} on {state.attempt.host}; "
-            "wait for it, cancel it, or take it over: resume it with the option force"
+            "wait for it, cancel it, or take it over: resume it with --force (force=True)"
         )
     return state

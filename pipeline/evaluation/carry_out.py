@@ -12,6 +12,7 @@ from pipeline.engine import (
     PATIENCE,
     Event,
     PartDone,
+    PartFailed,
     Patience,
     Resources,
     RowsInWork,
@@ -128,6 +129,7 @@ def _work(
     receipts = dict(done)
     missing = [part for part in job.plan.parts if part.index not in receipts]
     if missing:
+        watch.report(force=True)  # starting an engine takes a while
         receipts |= execute(
             job.work.with_journal(journalled_parts(job.store, job.prefix)),
             missing,
@@ -209,6 +211,8 @@ class _Watch:
             self._counter.start()
         elif isinstance(event, RowsInWork):
             self._counter.rows_in_work = event.rows
+        elif isinstance(event, PartFailed):
+            self._counter.tried_again += 1
         elif isinstance(event, PartDone):
             self._counter.add(event.receipt)
             self._judge(event.receipt)

@@ -30,6 +30,8 @@ class RunProgress(NamedTuple):
     """Seconds to go at that rate; None while it is not known."""
     rows_in_work: int = 0
     """Of parts that are not done: rows that are, about. A kill may lose them."""
+    tried_again: int = 0
+    """How often a part, or a piece of one, was lost with its worker or failed for a moment."""
 
 
 OnProgress = Callable[[RunProgress], None]
@@ -46,6 +48,7 @@ class ProgressCounter:
     parts_done: int = 0
     rows_done: int = 0
     rows_in_work: int = 0
+    tried_again: int = 0
     _rows_before: int = 0
     _started_at: float | None = None
 
@@ -83,6 +86,7 @@ class ProgressCounter:
             rows=self.plan.rows,
             rows_done=self.rows_done,
             rows_in_work=self.rows_in_work,
+            tried_again=self.tried_again,
             failures=dict(self.failures),
             elapsed_s=elapsed,
             rate=rate,

@@ -129,4 +129,7 @@ def _unknown(store: Store, revision_id: str) -> DatasetError:
     named = (
         f"; {revision_id!r} is a dataset: pass client.resolve({revision_id!r})" if f"{revision_id!r}?" in hint else ""
     )
-    return DatasetError(f"no revision {revision_id!r} in {store.display}{named}", 404)
+    return DatasetError(
+        f"no revision {revision_id!r} in {store.display}{named}; of another store: name it (store=, --store)",
+        404,
+    )

@@ -264,7 +264,7 @@ def test_an_unknown_column_is_named_with_the_nearest() -> None:
         ("regexp_matches(output, '(')::int", "missing ): ("),
         ("date_part('moon', DATE '2020-01-01')", "moon"),
         ("half + 1", "'half' (halffloat); convert it"),
-        ("1 +", "cannot be read as one SQL expression: syntax error"),
+        ("1 +", 'cannot be read as one SQL expression: syntax error at or near "+"'),
         ("-- nothing", "only one expression is allowed, and here are several or none"),
     ],
 )

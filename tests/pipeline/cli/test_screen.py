@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli.progress import ProgressDisplay, progress_line
-from pipeline.cli.screen import shown, shown_seconds
+from pipeline.cli.screen import shown, shown_rate, shown_seconds
 from pipeline.evaluation import EvaluationRunStatus, RunProgress
 
 HALF = RunProgress(EvaluationRunStatus.RUNNING, 4, 2, 1000, 500, {"model": 3, "judge": 1}, 2.0, 250.0, 2.0)
@@ -26,7 +26,8 @@ def test_a_progress_line_has_rate_time_to_go_and_failures_by_owner() -> None:
     assert progress_line(HALF) == (
         "running 500 of 1,000 rows (50%), 250 rows/s, 2.00 s to go, failures: 3 model, 1 judge"
     )
-    assert progress_line(NOTHING) == "pending 0 of 0 rows (0%)"
+    assert progress_line(HALF._replace(tried_again=2, failures={})).endswith(" to go, tried again: 2")
+    assert progress_line(NOTHING._replace(rows=1200)) == "starting, 1,200 rows to do"
 
 
 def test_plain_lines_come_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,6 +66,11 @@ def test_null_is_shown_apart_from_zero(value, text: str) -> None:
 )
 def test_durations_are_for_people(seconds: float | None, text: str | None) -> None:
     assert shown_seconds(seconds) == text
+
+
+@pytest.mark.parametrize("rate, text", [(12345.6, "12,346 rows/s"), (9.87, "9.9 rows/s"), (0.05, "0.05 rows/s")])
+def test_slow_rates_are_not_zero(rate: float, text: str) -> None:
+    assert shown_rate(rate) == text
 
 
 def on_a_terminal(folder: Path, *arguments: str, columns: int = 150) -> str:

@@ -3,16 +3,18 @@ from __future__ import annotations
 from pipeline.evaluation.work_count import WorkCount
 
 
-def test_a_row_of_which_half_the_steps_are_done_is_half_a_row():
+def test_a_row_is_done_when_all_its_calls_are():
     calls = 0
-    count = WorkCount(1, lambda: calls)
+    count = WorkCount(2, lambda: calls)
     assert count.rows_in_work == 0
     calls = 10
     assert count.rows_in_work == 5
+    calls = 20
+    assert count.rows_in_work == 10
     count.add_evaluated(10, not_scored=0)
     assert count.rows_in_work == 10
     count.end_part(10)
-    assert (count.rows_in_work, count.steps) == (0, 20)
+    assert (count.rows_in_work, count.steps) == (0, 30)
 
 
 def test_rows_without_output_and_rows_that_were_kept_leave_nothing_behind_at_the_end_of_their_part():
@@ -30,3 +32,5 @@ def test_built_in_scorers_alone_count_evaluated_rows():
     count = WorkCount(0, lambda: 0)
     count.add_evaluated(7, not_scored=2)
     assert count.rows_in_work == 7
+    count.end_part(7)
+    assert count.rows_in_work == 0
