@@ -62,7 +62,9 @@ def names_its_number(output: str, n: int) -> float:
     return 1.0 if str(n) in output else 0.0
 '''
 
-_PROGRESS = re.compile(r"(pending|running|finalizing|succeeded|failed|canceled) [\d,]+ of [\d,]+ rows \(")
+_PROGRESS = re.compile(
+    r"(running|finalizing|succeeded|failed|canceled) [\d,]+ of [\d,]+ rows \(|starting, [\d,]+ rows to do$"
+)
 
 
 class Undisturbed(NamedTuple):
