@@ -79,8 +79,9 @@ class ProgressDisplay:
 def progress_line(progress: RunProgress) -> str:
     """The state in one line: `running 40,960 of 100,000 rows (41%), 20,480 rows/s, 2.9 s to go, failures: 3 model`."""
     done = progress.rows_done + progress.rows_in_work
-    if progress.status.value == "pending" and not done:
-        return f"starting, {progress.rows:,} rows to do"
+    if progress.status.value == "pending":
+        left = f"{progress.rows - done:,} of " if done else ""
+        return f"starting, {left}{progress.rows:,} rows to do"
     share = done / progress.rows if progress.rows else 0.0
     pieces = [f"{progress.status.value} {done:,} of {progress.rows:,} rows ({share:.0%})"]
     if progress.rate is not None:

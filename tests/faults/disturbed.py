@@ -63,7 +63,7 @@ def names_its_number(output: str, n: int) -> float:
 '''
 
 _PROGRESS = re.compile(
-    r"(running|finalizing|succeeded|failed|canceled) [\d,]+ of [\d,]+ rows \(|starting, [\d,]+ rows to do$"
+    r"(running|finalizing|succeeded|failed|canceled) [\d,]+ of [\d,]+ rows \(|starting, ([\d,]+ of )?[\d,]+ rows to do$"
 )
 
 

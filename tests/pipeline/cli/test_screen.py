@@ -28,6 +28,7 @@ def test_a_progress_line_has_rate_time_to_go_and_failures_by_owner() -> None:
     )
     assert progress_line(HALF._replace(tried_again=2, failures={})).endswith(" to go, tried again: 2")
     assert progress_line(NOTHING._replace(rows=1200)) == "starting, 1,200 rows to do"
+    assert progress_line(NOTHING._replace(rows=1200, rows_done=1000)) == "starting, 200 of 1,200 rows to do"
 
 
 def test_plain_lines_come_every_few_seconds(capsys: pytest.CaptureFixture[str]) -> None:
