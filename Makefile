@@ -19,10 +19,11 @@ help:
 demo: $(READY)
 	$(BIN)/python configs/demo.py
 
-# Servers, clusters and races are tested by themselves, the rest in two processes.
+# Clusters and races of processes are tested one by one, stores with their servers apart from the rest.
 test: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore tests/cluster --ignore tests/faults --ignore tests/pipeline/engine --ignore tests/pipeline/store
-	$(BIN)/python -m pytest tests/cluster tests/faults tests/pipeline/engine tests/pipeline/store
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/pipeline/store
+	$(BIN)/python -m pytest tests/cluster tests/faults tests/pipeline/engine
 
 check: $(READY)
 	$(BIN)/ruff format --check .
