@@ -1,0 +1,1 @@
+"""Sessions of a coding agent: their logs, and what a session showed."""
