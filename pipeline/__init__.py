@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pipeline.errors import UnavailableError as UnavailableError
     from pipeline.errors import UnsafeStoreError as UnsafeStoreError
     from pipeline.errors import UntrustedFunctionError as UntrustedFunctionError
+    from pipeline.errors import ZonError as ZonError
     from pipeline.evaluation import Evaluation as Evaluation
     from pipeline.evaluation import EvaluationClient as EvaluationClient
     from pipeline.evaluation import EvaluationRun as EvaluationRun
@@ -64,7 +65,7 @@ _HOMES = {
         "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
         "EvaluationRunFailedError ExistsError FailingRunError FunctionBuildError FunctionError "
         "FunctionSignatureError InputError InterruptedRunError MissingError NoRowsError PlanMismatchError RetryError "
-        "StoreError UnavailableError UnsafeStoreError UntrustedFunctionError"
+        "StoreError UnavailableError UnsafeStoreError UntrustedFunctionError ZonError"
     ),
     "pipeline.evaluation": (
         "Evaluation EvaluationClient EvaluationRun EvaluationRunStatus EvaluationScorer EvaluationSuite Scores "

@@ -2,7 +2,8 @@
 
 AssayError
 ├── InputError (ValueError)          the user's input is wrong: mend it and run again
-│   └── NoRowsError                  there is nothing to score
+│   ├── NoRowsError                  there is nothing to score
+│   └── ZonError                     a text is not ZON (`line` and `column` tell where)
 ├── DatasetError                     this dataset, revision or result cannot be had (`status_code`)
 ├── EvaluationError                  this evaluation or run cannot be had (`status_code`)
 │   ├── EvaluationNotFoundError      no such evaluation, run or suite (404)
@@ -40,6 +41,15 @@ class InputError(AssayError, ValueError):
 
 class NoRowsError(InputError):
     """A dataset without rows: nothing can be scored."""
+
+
+class ZonError(InputError):
+    """A text that is not ZON, or that holds a field twice, or is too large or deep."""
+
+    def __init__(self, message: str = "", line: int = 1, column: int = 1) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
+        """Where it went wrong, both from 1; a column counts characters."""
 
 
 class _StatusError(AssayError):

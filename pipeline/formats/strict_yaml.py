@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from pipeline.errors import InputError
-
-MAX_BYTES = 1 << 20  # a config beyond 1 MiB is data; PyYAML takes about 10 s for it
-MAX_DEPTH = 32  # levels; far below Python's own limit of recursion
+from pipeline.formats.located import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, Located, Path, Place
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?\Z")
@@ -26,21 +24,6 @@ _READS_AS = {
     "tag:yaml.org,2002:merge": "a merge key, which is not supported",
     "tag:yaml.org,2002:value": "a default key, which is not supported",
 }
-
-Path = tuple[str | int, ...]
-
-
-class YamlDocument(NamedTuple):
-    """The plain value of a document, and for the path of each value the line (from 1) on which it stands."""
-
-    value: Any
-    lines: dict[Path, int]
-
-    def line_of(self, path: Path) -> int:
-        """The line of the value at `path`, or of the nearest one around it."""
-        while path and path not in self.lines:
-            path = path[:-1]
-        return self.lines.get(path, 1)
 
 
 class _Loader(yaml.SafeLoader):
@@ -69,7 +52,7 @@ class _Refusal(Exception):
         self.line, self.message = line, message
 
 
-def parse_yaml(data: bytes, where: str) -> YamlDocument:
+def parse_yaml(data: bytes, where: str) -> Located:
     """Read one YAML document of UTF-8 text.
 
     Args:
@@ -87,10 +70,10 @@ def parse_yaml(data: bytes, where: str) -> YamlDocument:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(f"{where}:{line}: is not UTF-8 text; save it as UTF-8") from None
-    lines: dict[Path, int] = {}
+    places: dict[Path, Place] = {}
     try:
         root = _Loader(text).get_single_node()
-        return YamlDocument(None if root is None else _value(root, (), lines), lines)
+        return Located(None if root is None else _value(root, (), places), places)
     except _Refusal as refusal:
         raise InputError(f"{where}:{refusal.line}: {refusal.message}") from None
     except yaml.MarkedYAMLError as error:
@@ -100,17 +83,17 @@ def parse_yaml(data: bytes, where: str) -> YamlDocument:
         raise InputError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
 
 
-def _value(node: Node, path: Path, lines: dict[Path, int]) -> Any:
-    lines[path] = node.start_mark.line + 1
+def _value(node: Node, path: Path, places: dict[Path, Place]) -> Any:
+    places[path] = _place(node)
     if isinstance(node, MappingNode):
-        return _mapping(node, path, lines)
+        return _mapping(node, path, places)
     if isinstance(node, SequenceNode):
-        return [_value(item, (*path, index), lines) for index, item in enumerate(node.value)]
+        return [_value(item, (*path, index), places) for index, item in enumerate(node.value)]
     assert isinstance(node, ScalarNode)
     return _scalar(node)
 
 
-def _mapping(node: MappingNode, path: Path, lines: dict[Path, int]) -> dict[str, Any]:
+def _mapping(node: MappingNode, path: Path, places: dict[Path, Place]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
@@ -118,10 +101,14 @@ def _mapping(node: MappingNode, path: Path, lines: dict[Path, int]) -> dict[str,
         if not isinstance(key, str):
             raise _Refusal(line, f"the key {key_node.value!r} is not text; quote it")
         if key in result:
-            raise _Refusal(line, f"the key {key!r} stands twice; the first is on line {lines[(*path, key)]}")
-        result[key] = _value(value_node, (*path, key), lines)
-        lines[(*path, key)] = line
+            raise _Refusal(line, f"the key {key!r} stands twice; the first is on line {places[(*path, key)].line}")
+        result[key] = _value(value_node, (*path, key), places)
+        places[(*path, key)] = _place(key_node)
     return result
+
+
+def _place(node: Node) -> Place:
+    return Place(node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def _scalar(node: ScalarNode) -> Any:
@@ -130,6 +117,10 @@ def _scalar(node: ScalarNode) -> Any:
         return text
     if text.lower() in _WORDS and text in (text.lower(), text.title(), text.upper()):
         return _WORDS[text.lower()]
+    if len(text) > MAX_DIGITS and (_INTEGER.match(text) or _FLOAT.match(text)):
+        raise _Refusal(
+            node.start_mark.line + 1, f"a number has more than {MAX_DIGITS:,} digits; quote it if it is text"
+        )
     if _INTEGER.match(text):
         return int(text)
     if _FLOAT.match(text):

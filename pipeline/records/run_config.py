@@ -8,19 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from pipeline.errors import InputError
-from pipeline.formats.strict_yaml import Path, YamlDocument, parse_yaml
+from pipeline.formats.located import Located, Path
+from pipeline.formats.strict_yaml import parse_yaml
 from pipeline.records.base import Record
 from pipeline.records.names import nearest
+from pipeline.records.told import IN_OUR_WORDS, check_kind, shown, told
 
 SCHEMA, VERSION = "assay.run", 1
 
-_IN_OUR_WORDS = {
-    "string_type": "expected text",
-    "string_too_short": "expected text that is not empty",
-    "tuple_type": "expected a text or a list of texts",
-    "dict_type": "expected fields with values",
-}
-"""What is said instead of pydantic's messages that speak of Python."""
+_WORDS = {**IN_OUR_WORDS, "tuple_type": "expected a text or a list of texts"}
 
 Text = Annotated[str, StringConstraints(min_length=1, strict=True)]
 
@@ -109,40 +105,20 @@ def load_run_config(data: bytes, where: str) -> LoadedConfig:
         InputError: names file, line, field, what was found and what is allowed, and the nearest known field.
     """
     document = parse_yaml(data, where)
-    if not isinstance(document.value, dict):
-        found = "is empty" if document.value is None else f"holds a {type(document.value).__name__}"
-        raise InputError(f"{where}:1: {found}; expected fields such as schema: {SCHEMA} and version: {VERSION}")
-    _check_kind(document, where)
+    check_kind(document, where, RunConfig, {"schema": SCHEMA, "version": VERSION})
     if "scorers" in document.value:
         _check_scorers(document.value["scorers"], document, where)
     try:
         config = RunConfig.model_validate(document.value)
     except ValidationError as error:
-        raise _told(error, RunConfig, (), document, where) from None
+        raise told(error, RunConfig, document, where, words=_WORDS) from None
     lines = tuple(document.line_of(("scorers", index)) for index in range(len(config.scorers)))
     return LoadedConfig(config=config, where=where, scorer_lines=lines)
 
 
-def _check_kind(document: YamlDocument, where: str) -> None:
-    """Another kind or version first, then fields that are not known, then a kind that is missing: it may be a typo."""
-    kind = (("schema", SCHEMA), ("version", VERSION))
-    for field, wanted in kind:
-        found = document.value.get(field, wanted)
-        if found != wanted or isinstance(found, bool):
-            place = f"{where}:{document.line_of((field,))}"
-            raise InputError(f"{place}: {field} is {found!r}; this assay reads {field}: {wanted}")
-    known = _fields(RunConfig)
-    for field in document.value:
-        if field not in known:
-            raise InputError(f"{where}:{document.line_of((field,))}: unknown field {field!r}{nearest(field, known)}")
-    for field, wanted in kind:
-        if field not in document.value:
-            raise InputError(f"{where}:1: {field} is missing; this assay reads {field}: {wanted}")
-
-
-def _check_scorers(entries: object, document: YamlDocument, where: str) -> None:
+def _check_scorers(entries: object, document: Located, where: str) -> None:
     if not isinstance(entries, list) or not entries:
-        found = "is empty" if entries in ([], None) else f"is {_shown(entries)}"
+        found = "is empty" if entries in ([], None) else f"is {shown(entries)}"
         raise InputError(
             f"{where}:{document.line_of(('scorers',))}: scorers {found}; list at least one, such as "
             "- {use: exact_match, inputs: [output, answer]}"
@@ -151,11 +127,11 @@ def _check_scorers(entries: object, document: YamlDocument, where: str) -> None:
         _check_entry(entry, ("scorers", index), document, where)
 
 
-def _check_entry(entry: object, path: Path, document: YamlDocument, where: str) -> None:
+def _check_entry(entry: object, path: Path, document: Located, where: str) -> None:
     line = document.line_of(path)
     kinds = [kind for kind in ENTRIES if isinstance(entry, dict) and kind in entry]
     if len(kinds) != 1:
-        hint = f"; found {_shown(entry)}" if not kinds else f"; found {' and '.join(kinds)}"
+        hint = f"; found {shown(entry)}" if not kinds else f"; found {' and '.join(kinds)}"
         close = ""
         if isinstance(entry, dict) and not kinds:
             close = nearest(str(next(iter(entry), "")), ENTRIES)
@@ -165,34 +141,4 @@ def _check_entry(entry: object, path: Path, document: YamlDocument, where: str) 
     try:
         ENTRIES[kinds[0]].model_validate(entry)
     except ValidationError as error:
-        raise _told(error, ENTRIES[kinds[0]], path, document, where) from None
-
-
-def _told(error: ValidationError, model: type[Record], above: Path, document: YamlDocument, where: str) -> InputError:
-    errors = error.errors(include_url=False)
-    # Unknown fields before missing ones: the one is often a misspelt other.
-    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    path: Path = (*above, *(part for part in first["loc"] if isinstance(part, str | int)))
-    place, field = f"{where}:{document.line_of(path)}", _dotted(path)
-    if first["type"] == "extra_forbidden":
-        return InputError(f"{place}: unknown field {field!r}{nearest(str(path[-1]), _fields(model))}")
-    if first["type"] == "missing":
-        return InputError(f"{place}: the field {field!r} is missing")
-    reason = _IN_OUR_WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
-    if not path:
-        return InputError(f"{place}: {reason}")
-    return InputError(f"{place}: {field}: found {_shown(first['input'])}; {reason[0].lower()}{reason[1:]}")
-
-
-def _fields(model: type[Record]) -> list[str]:
-    return [info.alias or name for name, info in model.model_fields.items()]
-
-
-def _dotted(path: Path) -> str:
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+        raise told(error, ENTRIES[kinds[0]], document, where, above=path, words=_WORDS) from None

@@ -23,8 +23,9 @@ def test_the_wheel_holds_the_two_packages_and_nothing_else(tmp_path: Path) -> No
         names = archive.namelist()
         entry_points = archive.read(f"assay-{pipeline.__version__}.dist-info/entry_points.txt").decode()
     assert {name.split("/")[0] for name in names} == {"pipeline", "scorers", f"assay-{pipeline.__version__}.dist-info"}
-    sources = {str(path.relative_to(ROOT)) for part in ("pipeline", "scorers") for path in (ROOT / part).rglob("*.py")}
-    assert sources <= set(names)
+    files = [path for part in ("pipeline", "scorers") for path in (ROOT / part).rglob("*.*")]
+    read = (".py", ".lark", ".json")
+    assert {str(path.relative_to(ROOT)) for path in files if path.suffix in read} <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert "assay = pipeline.cli:main" in entry_points
 

@@ -62,6 +62,7 @@ def test_plain_values_read_as_they_look(text: str, value: Any) -> None:
         ("a: [1, 2", "is not YAML"),
         ("a: 1\n b: 2", "a.yaml:2: is not YAML"),
         ("a: 1\n---\nb: 2", "is not YAML"),
+        ("a:\n- " + "9" * 5000, "a.yaml:2: a number has more than 1,000 digits; quote it if it is text"),
         ("a: \x00", "is not YAML"),
         ("a: " + "[" * 40 + "]" * 40, "nested deeper than 32 levels"),
         ("a: " + "x" * MAX_BYTES, "more than the 1,048,576"),
