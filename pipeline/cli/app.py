@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import pipeline
-from pipeline.cli import dataset_commands, run_commands, store_commands
+from pipeline.cli import dataset_commands, eval_commands, run_commands, store_commands
 from pipeline.cli.doctor_command import doctor
 from pipeline.cli.exit_codes import guarded
 from pipeline.cli.results_command import results
@@ -32,6 +32,13 @@ datasets = typer.Typer(
     context_settings=_SETTINGS,
     rich_markup_mode=None,
 )
+evals = typer.Typer(
+    name="eval",
+    help="Check what a session of a coding agent showed, and compare two reports.",
+    no_args_is_help=True,
+    context_settings=_SETTINGS,
+    rich_markup_mode=None,
+)
 store = typer.Typer(help="Check a store.", no_args_is_help=True, context_settings=_SETTINGS, rich_markup_mode=None)
 
 app.command("run")(run)
@@ -44,6 +51,7 @@ app.command("scorers")(list_scorers)
 app.command("cancel")(run_commands.cancel)
 app.command("resume")(run_commands.resume)
 app.command("gc")(store_commands.collect)
+app.add_typer(evals, name="eval")
 app.add_typer(store, name="store")
 app.command("doctor")(doctor)
 
@@ -51,6 +59,7 @@ datasets.command("upload")(dataset_commands.upload)
 datasets.command("list")(dataset_commands.list_datasets)
 datasets.command("show")(dataset_commands.show)
 datasets.command("read")(dataset_commands.read)
+evals.command("compare")(eval_commands.compare)
 store.command("check")(store_commands.check)
 
 

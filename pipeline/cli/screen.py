@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
+
+if TYPE_CHECKING:
+    from pipeline.records.base import Document
 
 Cell = str | int | float | None
+Colour = Literal["red", "green", "yellow", "bold", "dim"]
+
+_CODES: dict[Colour, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -18,6 +25,23 @@ def is_terminal(stream: TextIO) -> bool:
 def print_json(value: Any) -> None:
     """One JSON value on stdout; what JSON has no form for, such as a date, as text."""
     print(json.dumps(value, ensure_ascii=False, indent=2 if is_terminal(sys.stdout) else None, default=str))
+
+
+def print_document(document: Document) -> None:
+    """What is written down, on stdout as it is on disk: canonical JSON and one line feed."""
+    sys.stdout.write(document.to_bytes().decode())
+
+
+def paint(text: str, colour: Colour) -> str:
+    """The text in a colour on a terminal, unless NO_COLOR is set (https://no-color.org); elsewhere as it is."""
+    if not is_terminal(sys.stdout) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
+
+
+def printable(text: str) -> str:
+    """Text of others without what a terminal would obey: control characters are shown as `\\x1b`; `\\n`, `\\t` stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_table(

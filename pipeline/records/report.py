@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationError
@@ -128,12 +129,17 @@ def _told(error: ValidationError) -> str:
     path = first["loc"]
     field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
     if first["type"] == "extra_forbidden":
-        model = {"findings": Finding, "producer": Producer, "provenance": Provenance}.get(str(path[0]), Report)
-        return f"unknown field {field!r}{nearest(str(path[-1]), model.model_fields)}"
+        return f"unknown field {field!r}{nearest(str(path[-1]), _fields_of(str(path[0])))}"
     if first["type"] == "missing":
         return f"the field {field!r} is missing"
     reason = first["msg"].removeprefix("Value error, ")
     return f"{field}: found {_shown(first['input'])}; {reason[0].lower()}{reason[1:]}"
+
+
+def _fields_of(member: str) -> Iterable[str]:
+    """The known fields of what stands in a member of a report, or of the report itself."""
+    inner: dict[str, type[Record]] = {"findings": Finding, "producer": Producer, "provenance": Provenance}
+    return inner.get(member, Report).model_fields
 
 
 def _shown(value: object) -> str:

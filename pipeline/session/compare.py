@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.records.comparison import ComparedReport, Comparison
 from pipeline.records.names import nearest
-from pipeline.records.report import LoadedReport, Report
+from pipeline.records.report import LoadedReport, Report, load_report
+from pipeline.store import input_size, open_input
 
+MAX_BYTES = 256 << 20  # of a report: a thousand commands with the output of each are a tenth of it
 TOLERANCE = 1e-9  # of scores: fractions of different denominators do not subtract exactly
 
 PINNED = ("name", "model_profile", "intervention", "intervention_sha256")
@@ -70,6 +73,21 @@ def compare_reports(
         reasons=(*unmet, *faults),
     )
     return Verdict(comparison, not unmet, not faults)
+
+
+def read_report(path: str | os.PathLike[str]) -> LoadedReport:
+    """Read a report from a file or URL.
+
+    Raises:
+        InputError: no such file, a pipe or device, too large, or no report of this version; names what is wrong.
+        DeniedError: no permission.
+    """
+    where = os.fspath(path)
+    size = input_size(where)
+    if size > MAX_BYTES:
+        raise InputError(f"{where}: has {size:,} bytes, more than the {MAX_BYTES:,} that a report may have")
+    with open_input(where) as file:
+        return load_report(file.read(), where)
 
 
 def pinned_value(report: Report, field: str) -> str | int | None:

@@ -20,6 +20,7 @@ COMMANDS = [
     "cancel",
     "resume",
     "gc",
+    "eval",
     "store",
     "doctor",
 ]
@@ -39,7 +40,9 @@ def test_help_lists_every_command(assay) -> None:
     assert [name for name in COMMANDS if f"\n  {name} " not in said.out] == []
 
 
-@pytest.mark.parametrize("command", [["run"], ["score"], ["dataset", "upload"], ["results"], ["store", "check"]])
+@pytest.mark.parametrize(
+    "command", [["run"], ["score"], ["dataset", "upload"], ["results"], ["store", "check"], ["eval", "compare"]]
+)
 def test_every_command_has_help(assay, command: list[str]) -> None:
     said = assay(*command, "--help")
     assert said.code == 0

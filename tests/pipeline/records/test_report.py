@@ -85,5 +85,5 @@ def test_a_score_that_is_no_number_is_refused() -> None:
 
 @pytest.mark.parametrize("body", [[], None, "text", 1])
 def test_what_is_no_object_is_no_report(body: object) -> None:
-    with pytest.raises(InputError, match="expected an object with schema 'chock.eval-report'"):
+    with pytest.raises(InputError, match=r"expected an object with schema 'chock\.eval-report'"):
         read(body)

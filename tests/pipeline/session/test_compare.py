@@ -101,7 +101,7 @@ def test_training_may_differ(field: str, value: object) -> None:
 
 
 def test_an_unknown_field_to_allow_is_refused_with_the_nearest() -> None:
-    with pytest.raises(InputError, match="'intervenion' is no field .* did you mean 'intervention'"):
+    with pytest.raises(InputError, match=r"'intervenion' is no field .* did you mean 'intervention'"):
         compare_reports(report(), report(), allowed=["intervenion"])
 
 
