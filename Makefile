@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test check format bench faults bench-short lock clean
+.PHONY: help demo test check format bench faults bench-short schemas lock clean
 
 help:
 	@echo "make demo    the quick start and 20,000 scored rows on a local Ray"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench   measure against hand-written scripts and other libraries; writes benchmarks/RESULTS.md"
 	@echo "make bench-short  the same at tiny sizes: proves that it works, writes nothing"
 	@echo "make faults  kill, break and poison runs, and write down what became of them"
+	@echo "make schemas  write the JSON Schemas of the formats anew, after a model was changed"
 	@echo "make lock    resolve requirements.lock anew (needs uv)"
 
 demo: $(READY)
@@ -55,6 +56,9 @@ $(READY): requirements.lock pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+schemas: $(READY)
+	$(BIN)/python tests/pipeline/records/write_schemas.py
 
 # Versions and hashes, no addresses. uv is not needed for anything else.
 lock:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints, model_validator
 
+from pipeline.formats.canonical_json import MAX_EXACT_INTEGER
 from pipeline.records.base import Record
 from pipeline.records.digest import Sha256
 
@@ -21,7 +22,8 @@ class Provenance(Record):
     """The exact revision of the weights or the adapter."""
     trainer: Text | None = None
     """The recipe of optimisation."""
-    seed: Annotated[int, Field(strict=True)] | None = None
+    seed: Annotated[int, Field(strict=True, gt=-MAX_EXACT_INTEGER, lt=MAX_EXACT_INTEGER)] | None = None
+    """A number in JSON; a longer one would come back from a report as text."""
     intervention: Text | None = None
     """Layer, representation and strength of what was done to the activations."""
     intervention_sha256: Sha256 | None = None

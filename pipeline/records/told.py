@@ -28,6 +28,10 @@ IN_OUR_WORDS: Mapping[str, str] = {
 }
 """What is said instead of pydantic's messages that speak of Python."""
 
+_OF_PATTERNS: Mapping[str, str] = {
+    r"^[0-9a-f]{64}\Z": "expected 64 lower-case hex digits",
+    r"^[A-Z]{3}\Z": "expected three capital letters of ISO 4217, such as USD",
+}
 _AT_FIELD = "at_field"
 
 
@@ -116,11 +120,11 @@ def shown(value: object) -> str:
 
 def _reason(error: ErrorDetails, words: Mapping[str, str]) -> str:
     reason = words.get(error["type"], error["msg"].removeprefix("Value error, "))
-    expected = error.get("ctx", {}).get("expected")
+    context = error.get("ctx", {})
     if error["type"] in ("literal_error", "enum") and isinstance(error["input"], str):
-        hint = nearest(error["input"], re.findall(r"'([^']*)'", str(expected)))
+        hint = nearest(error["input"], re.findall(r"'([^']*)'", str(context.get("expected"))))
         return reason + (hint if "did you mean" in hint else "")
-    return reason
+    return _OF_PATTERNS.get(str(context.get("pattern")), reason)
 
 
 def _member(value: object, field: str) -> object:

@@ -1,0 +1,75 @@
+"""JSON Schemas of the formats that are exchanged, generated from their models. The files stand in `schemas/`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.records.base import Document, Record
+from pipeline.records.eval_spec import EvalSpec
+from pipeline.records.rl_suite import RlSuite
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+FORMATS: Sequence[type[Record]] = (EvalSpec, RlSuite)
+"""Models of whole objects: a `Document`, or a record with the fields `schema` and `version`."""
+
+
+def schema_files(formats: Sequence[type[Record]] = FORMATS) -> dict[str, str]:
+    """File name → text, such as `chock.eval.v1.json`, for every format."""
+    return dict(_schema_file(model) for model in formats)
+
+
+def schema_of(model: type[Record]) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a format.
+
+    What a schema cannot say (which fields go together, which names may not be equal) is left to the reader.
+    """
+    schema = _portable(model.model_json_schema(by_alias=True))
+    if issubclass(model, Document):
+        _add_envelope(schema, model)
+    else:
+        schema["required"] = [*dict.fromkeys(["schema", "version", *schema.get("required", [])])]
+        for kind in ("schema", "version"):  # a default of the model's, for Python; files have them
+            schema["properties"][kind].pop("default", None)
+    title = f"{_kind(schema, 'schema')} version {_kind(schema, 'version')}"
+    return {"$schema": DIALECT, "title": title, **schema}
+
+
+def _schema_file(model: type[Record]) -> tuple[str, str]:
+    schema = schema_of(model)
+    name = f"{_kind(schema, 'schema')}.v{_kind(schema, 'version')}.json"
+    return name, json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _add_envelope(schema: dict[str, Any], model: type[Document]) -> None:
+    """The members that `Document.to_bytes` adds."""
+    kind: dict[str, Any] = {
+        "schema": {"const": model.schema_name, "type": "string"},
+        "version": {"const": model.schema_version, "type": "integer"},
+    }
+    if not model.is_bound:
+        kind["sha256"] = {"pattern": "^[0-9a-f]{64}$", "type": "string"}
+    schema["properties"] = {**kind, **schema["properties"]}
+    schema["required"] = [*kind, *schema.get("required", [])]
+
+
+def _kind(schema: dict[str, Any], member: str) -> Any:
+    return schema["properties"][member]["const"]
+
+
+def _portable(value: Any, *, are_names: bool = False) -> Any:
+    """The schema without pydantic's titles, which repeat names, and with patterns as ECMA 262 spells them."""
+    if isinstance(value, list):
+        return [_portable(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    result = {}
+    for name, member in value.items():
+        if name == "title" and not are_names:
+            continue
+        if name == "pattern" and isinstance(member, str):
+            member = member.replace(r"\Z", "$")
+        result[name] = _portable(member, are_names=name in ("properties", "$defs") and not are_names)
+    return result

@@ -1,0 +1,66 @@
+"""The file of a spec: read once, its digest taken from the bytes that were read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.formats.located import MAX_BYTES
+from pipeline.records.digest import digest_bytes
+from pipeline.records.eval_spec import EvalSpec
+from pipeline.records.spec_file import Command, check_ending, parse_spec
+
+
+class LoadedSpec(NamedTuple):
+    """A spec, and the file it was read from."""
+
+    spec: EvalSpec
+    sha256: str
+    """Of the bytes of the file."""
+    path: Path
+
+    @property
+    def fixture(self) -> Path:
+        """The folder of the repository: what the spec names, from the folder of the spec's file."""
+        return self.path.parent / self.spec.fixture
+
+    @property
+    def capture(self) -> Path | None:
+        """The file of the recorded exchanges; None: the spec names none."""
+        return None if self.spec.capture is None else self.path.parent / self.spec.capture
+
+
+def load_spec(path: str | os.PathLike[str], command: Command = "check") -> LoadedSpec:
+    """Read the spec of an evaluation from a .zon, .yaml, .yml or .json file.
+
+    Args:
+        path: the file.
+        command: what the spec is for; a run needs `provider` and `model`, a replay `capture`.
+
+    Raises:
+        InputError: no such file, a folder or a device, or a spec that cannot be used; names file, line and field.
+    """
+    file = Path(path)
+    where = str(file)
+    check_ending(where)
+    data = _read(file)
+    return LoadedSpec(parse_spec(data, where, command), digest_bytes(data), file)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        # Not blocking: a pipe without a writer is refused below instead of waited for.
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InputError(f"{path}: is no regular file; name the file of a spec")
+            return file.read(MAX_BYTES + 1)  # one too many is refused by every format
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path; but InputError is one, too
+        if isinstance(error, InputError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"{path}: cannot be read: {reason}") from None
