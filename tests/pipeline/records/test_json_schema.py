@@ -12,8 +12,13 @@ from jsonschema import Draft202012Validator
 from pipeline.errors import InputError
 from pipeline.records import json_schema
 from pipeline.records.base import Document
+from pipeline.records.comparison import ComparedReport, Comparison
 from pipeline.records.digest import Sha256
+from pipeline.records.eval_spec import EvalSpec
 from pipeline.records.json_schema import FORMATS, schema_files, schema_of
+from pipeline.records.owners import Owner
+from pipeline.records.report import Finding, Producer, Report
+from pipeline.records.rl_suite import RlSuite
 from pipeline.records.spec_file import parse_spec, parse_suite
 
 FOLDER = Path(json_schema.__file__).parent / "schemas"
@@ -74,9 +79,9 @@ def is_valid(model: type[Any], value: Any) -> bool:
 
 def test_specs_and_suites_are_valid() -> None:
     assert parse_spec(json.dumps(SPEC).encode(), "a.json")
-    assert is_valid(FORMATS[0], SPEC)
+    assert is_valid(EvalSpec, SPEC)
     assert parse_suite(json.dumps(SUITE).encode(), "a.json")
-    assert is_valid(FORMATS[1], SUITE)
+    assert is_valid(RlSuite, SUITE)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,7 @@ def test_specs_and_suites_are_valid() -> None:
     ],
 )
 def test_what_a_schema_can_say_is_refused_by_it_as_by_the_reader(change: dict[str, Any]) -> None:
-    assert not is_valid(FORMATS[0], SPEC | change)
+    assert not is_valid(EvalSpec, SPEC | change)
     with pytest.raises(InputError):
         parse_spec(json.dumps(SPEC | change).encode(), "a.json")
 
@@ -110,14 +115,14 @@ def test_what_a_schema_can_say_is_refused_by_it_as_by_the_reader(change: dict[st
     "change", [{"cases": []}, {"parallelism": 5000}, {"cases": [SUITE["cases"][0] | {"split": ""}]}]
 )
 def test_so_it_is_with_suites(change: dict[str, Any]) -> None:
-    assert not is_valid(FORMATS[1], SUITE | change)
+    assert not is_valid(RlSuite, SUITE | change)
     with pytest.raises(InputError):
         parse_suite(json.dumps(SUITE | change).encode(), "a.json")
 
 
 @pytest.mark.parametrize("without", ["schema", "version", "name", "task", "fixture"])
 def test_what_a_spec_must_have_is_required(without: str) -> None:
-    assert not is_valid(FORMATS[0], {name: value for name, value in SPEC.items() if name != without})
+    assert not is_valid(EvalSpec, {name: value for name, value in SPEC.items() if name != without})
 
 
 @pytest.mark.parametrize("model", [Written, Bound])
@@ -129,6 +134,35 @@ def test_a_document_is_valid_as_it_is_written(model: type[Written]) -> None:
     assert list(schema_files([model])) == ["assay.written.v3.json"]
 
 
+def test_reports_and_comparisons_are_valid_as_they_are_written() -> None:
+    report = Report(
+        name="n",
+        session=None,
+        spec_sha256=SHA,
+        base_commit=None,
+        config_sha256=None,
+        sandbox_sha256=None,
+        sandbox_driver="native",
+        producer=Producer(name="assay", version="1"),
+        provenance=None,
+        passed=False,
+        score=0.5,
+        reward=None,
+        reward_components={"tests": 0.5},
+        fault_owner=None,
+        findings=(
+            Finding(name="a", category=Owner.TEST, passed=True, expected=[1, None], actual={"b": "c"}, detail=""),
+        ),
+    )
+    body = json.loads(report.to_bytes())
+    assert is_valid(Report, body)
+    assert not is_valid(Report, body | {"score": 2})
+    assert not is_valid(Report, body | {"reward_components": {"test": 1}})
+    sides = {name: ComparedReport(name="n", score=0.5, sha256=SHA) for name in ("baseline", "candidate")}
+    comparison = Comparison(minimum_score=None, max_regression=0, delta=0, passed=True, reasons=(), **sides)
+    assert is_valid(Comparison, json.loads(comparison.to_bytes()))
+
+
 def test_fields_are_described_where_the_model_describes_them() -> None:
-    task = schema_of(FORMATS[0])["properties"]["task"]
+    task = schema_of(EvalSpec)["properties"]["task"]
     assert task == {"description": "What the agent is told.", "minLength": 1, "type": "string"}
