@@ -1,0 +1,96 @@
+"""A report on a session, for people: findings by owner, expected beside actual, then the figures."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pipeline.cli.screen import paint, print_facts, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from pipeline.records.report import Finding, Report
+
+MAX_LINES = 20  # of a detail such as what a test printed: its end; the report itself has all of it
+_INDENT = " " * 10
+_COLUMN = 36  # characters up to which columns are aligned; longer names and values push the rest of their line
+_DIGEST = 12  # characters of a digest that are shown where it is as expected
+
+
+def print_report(report: Report, weights: Mapping[str, float]) -> None:
+    """Show a report.
+
+    Args:
+        weights: of the components, as the spec has them.
+    """
+    print(f"{paint(printable(report.name), 'bold')}, session {printable(report.session or '-')}")
+    for owner in dict.fromkeys(finding.category for finding in report.findings):
+        group = [finding for finding in report.findings if finding.category is owner]
+        failed = sum(not finding.passed for finding in group)
+        count = paint(f"{failed} of {len(group)} failed", "red") if failed else f"{len(group)} passed"
+        print(f"\n{paint(owner.value, 'bold')}: {count}")
+        _print_group(group)
+    print()
+    _print_figures(report, weights)
+
+
+def _print_group(findings: Sequence[Finding]) -> None:
+    cells = [(printable(finding.name), *_sides(finding)) for finding in findings]
+    names, lefts = (min(max(len(row[column]) for row in cells), _COLUMN) for column in (0, 1))
+    for finding, (name, expected, actual) in zip(findings, cells, strict=True):
+        mark = paint("ok    ", "green") if finding.passed else paint("FAILED", "red")
+        print(f"  {mark}  {name:<{names}}  expected {expected:<{lefts}}  actual {actual}")
+        for line in _detail(finding):
+            print(paint(f"{_INDENT}{line}".rstrip(), "dim"))
+
+
+def _sides(finding: Finding) -> tuple[str, str]:
+    expected, actual = _shown(finding.expected), _shown(finding.actual)
+    if finding.passed and "sha256" in finding.name:
+        return f"{expected[:_DIGEST]}…", f"{actual[:_DIGEST]}…"
+    return expected, actual
+
+
+def _shown(value: JsonValue) -> str:
+    """A value on one line: text as it is, null as `-`, anything else as JSON."""
+    if value is None:
+        return "-"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return " ".join(printable(text).split())
+
+
+def _detail(finding: Finding) -> Iterable[str]:
+    """What is told below a finding: all of it where it failed, else its first line."""
+    lines = printable(finding.detail).splitlines()
+    if finding.passed:
+        return lines[:1]
+    hidden = len(lines) - MAX_LINES
+    if hidden <= 0:
+        return lines
+    return [lines[0], f"… {hidden:,} lines more, in the report of --format json …", *lines[hidden + 1 :]]
+
+
+def _print_figures(report: Report, weights: Mapping[str, float]) -> None:
+    n_passed = sum(finding.passed for finding in report.findings)
+    components = [f"{name} {value:.4f} × {weights[name]:g}" for name, value in sorted(report.reward_components.items())]
+    print_facts(
+        [
+            ("base commit", report.base_commit),
+            ("config", report.config_sha256),
+            ("sandbox", _sandbox(report)),
+            ("score", f"{report.score:.4f} ({n_passed} of {len(report.findings)} passed)"),
+            ("reward", "-" if report.reward is None else f"{report.reward:.4f}"),
+            ("components", ", ".join(components)),
+        ]
+    )
+    if report.fault_owner is not None:
+        print(paint(f"no evidence about the model: what failed is owned by {report.fault_owner}", "yellow"))
+    print(paint("passed", "green") if report.passed else paint("failed", "red"))
+
+
+def _sandbox(report: Report) -> str | None:
+    parts = [part for part in (report.sandbox_driver, report.sandbox_sha256) if part is not None]
+    return printable(" ".join(parts)) or None
