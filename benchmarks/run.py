@@ -39,6 +39,7 @@ BENCHMARKS = {
     "waiting": Benchmark("waiting_task.py", "Speed"),
     "task": Benchmark("python_task.py", "Speed"),
     "start": Benchmark("start_up.py", "Speed"),
+    "audit-log": Benchmark("audit_log.py", "Speed"),
     "growth": Benchmark("growth.py", "Memory and growth"),
     "overhead": Benchmark("engine_overhead.py", "Memory and growth"),
     "killed": Benchmark("killed_worker.py", "Faults"),

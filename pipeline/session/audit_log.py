@@ -13,7 +13,7 @@ from pipeline.records.audit_verdict import ChainVerdict
 from pipeline.records.digest import digest_bytes
 from pipeline.session.decode import UndecodableError, decode_line
 from pipeline.session.log_bytes import MAX_LINE_BYTES, LogBytes
-from pipeline.session.usual_lines import MAX_BYTES, event_of, match_usual, usual_event
+from pipeline.session.usual_lines import MAX_BYTES, events_of, is_utf8, usual_event, usual_matcher
 
 HEADER_DIGEST = digest_bytes(HEADER[:-1])
 """What the first event is chained to."""
@@ -52,15 +52,14 @@ def read_events(path: Path) -> Iterator[AuditEvent]:
                 raise InputError(f"{path}: {fault}")
             offset = len(HEADER)
             for lines in log.blocks():
-                for line in lines:
-                    yield event_of(line, offset)
-                    offset += len(line) + 1
+                yield from events_of(lines, offset)
+                offset += sum(map(len, lines)) + len(lines)
             if log.is_too_long and log.read_on():
                 raise UndecodableError(f"is longer than {MAX_LINE_BYTES} bytes")
     except OSError as error:
         raise InputError(f"{path}: the log cannot be read ({error})") from None
     except UndecodableError as error:
-        raise InputError(f"{path}: the line at byte {offset} {error}") from None
+        raise InputError(f"{path}: the line at byte {error.at or offset} {error}") from None
 
 
 class _Chain:
@@ -77,19 +76,20 @@ class _Chain:
     def follow(self, log: LogBytes, on_event: Callable[[AuditEvent], object] | None) -> None:
         """Through all whole lines, or to the first that is no event."""
         expected, last, offset, n_events, n_chained = HEADER_DIGEST, 0, self.offset, 0, 0
-        sha256, match = hashlib.sha256, match_usual()
+        sha256, match = hashlib.sha256, usual_matcher()
         try:
             for lines in log.blocks():
                 for line in lines:
-                    if len(line) <= MAX_BYTES and (usual := match(line)) is not None:
+                    usual = match(line) if len(line) <= MAX_BYTES else None
+                    if usual is None or not (line.isascii() or is_utf8(line)):
+                        event = decode_line(line, offset)
+                        prev: str = event.prev
+                        if on_event is not None:
+                            on_event(event)
+                    else:
                         prev = usual[4].decode()
                         if on_event is not None:
                             on_event(usual_event(usual, offset))
-                    else:
-                        event = decode_line(line, offset)
-                        prev = event.prev
-                        if on_event is not None:
-                            on_event(event)
                     n_events += 1
                     if prev:
                         n_chained += 1

@@ -13,6 +13,7 @@ from pipeline.session.payload_forms import payload_fault
 
 ENVELOPE = ("id", "session", "time_ms", "event", "version", "prev")
 _TYPES = (int, str, int, dict, int, str)
+_RANGES = {"id": (0, MAX_ID), "time_ms": (MIN_TIME_MS, MAX_TIME_MS), "version": (0, MAX_VERSION)}
 
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
@@ -20,6 +21,9 @@ _KINDS = {dict: "an object", list: "a list", str: "text", bool: "true or false",
 
 class UndecodableError(Exception):
     """A whole line that is no event. The text says why."""
+
+    at = 0
+    """Offset of the line; 0: whoever asked knows it."""
 
 
 def decode_line(line: bytes, offset: int) -> AuditEvent:
@@ -37,18 +41,53 @@ def decode_line(line: bytes, offset: int) -> AuditEvent:
         value = orjson.loads(line)
     except ValueError as error:
         raise UndecodableError(f"is not JSON ({error})") from None
-    _check_envelope(value)
-    ((name, payload),) = value["event"].items()
+    extra = NOTHING
+    if type(value) is dict and (*value,) == ENVELOPE:
+        ident, session, time_ms, event, version, prev = value.values()
+    else:
+        ident, session, time_ms, event, version, prev = _members(value)
+        extra = {key: member for key, member in value.items() if key not in ENVELOPE} or NOTHING
+    if not (
+        type(ident) is type(time_ms) is type(version) is int
+        and type(session) is type(prev) is str
+        and type(event) is dict
+        and len(event) == 1
+        and 0 <= ident <= MAX_ID
+        and MIN_TIME_MS <= time_ms <= MAX_TIME_MS
+        and 0 <= version <= MAX_VERSION
+    ):
+        raise UndecodableError(_envelope_fault((ident, session, time_ms, event, version, prev)))
+    ((name, payload),) = event.items()
     if fault := payload_fault(name, payload):
         raise UndecodableError(fault)
     if not _is_same(line, value):
-        value = _as_written(line, value)
-        payload = value["event"][name]
-    extra = NOTHING
-    if (*value,) != ENVELOPE:
-        extra = {key: member for key, member in value.items() if key not in ENVELOPE} or NOTHING
-    version, prev = value.get("version", 1), value.get("prev", "")
-    return AuditEvent(offset, value["session"], value["time_ms"], name, payload, version, prev, extra)
+        exact = _as_written(line, value)
+        payload = exact["event"][name]
+        extra = {key: exact[key] for key in extra} or NOTHING
+    # As `AuditEvent(…)`, in half the time.
+    return tuple.__new__(AuditEvent, (offset, session, time_ms, name, payload, version, prev, extra))
+
+
+def _members(value: Any) -> tuple[Any, ...]:
+    if type(value) is not dict:
+        raise UndecodableError(f"is {_kind(value)}, expected an object")
+    for key in ENVELOPE[:4]:
+        if key not in value:
+            raise UndecodableError(f"{key} is missing")
+    return (*(value[key] for key in ENVELOPE[:4]), value.get("version", 1), value.get("prev", ""))
+
+
+def _envelope_fault(members: tuple[Any, ...]) -> str:
+    """What is wrong with one of the members, which are in the order of `ENVELOPE`."""
+    for key, member, kind in zip(ENVELOPE, members, _TYPES, strict=True):
+        if kind is int:
+            least, most = _RANGES[key]
+            if type(member) is not int or not least <= member <= most:
+                found = member if type(member) in (int, float) else _kind(member)
+                return f"{key} is {found}, expected a whole number from {least} to {most}"
+        elif type(member) is not kind:
+            return f"{key} is {_kind(member)}, expected {_KINDS[kind]}"
+    return f"event has {len(members[3])} members, expected exactly one"
 
 
 def _is_same(line: bytes, value: Any) -> bool:
@@ -67,33 +106,6 @@ def _as_written(line: bytes, value: Any) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError):  # a number of thousands of digits, or hundreds of levels
         return value
-
-
-def _check_envelope(value: Any) -> None:
-    if type(value) is not dict:
-        raise UndecodableError(f"is {_kind(value)}, expected an object")
-    if (*map(type, value.values()),) != _TYPES or (*value,) != ENVELOPE:
-        _check_members(value)
-    _check_number("id", value["id"], 0, MAX_ID)
-    _check_number("time_ms", value["time_ms"], MIN_TIME_MS, MAX_TIME_MS)
-    _check_number("version", value.get("version", 1), 0, MAX_VERSION)
-    if len(value["event"]) != 1:
-        raise UndecodableError(f"event has {len(value['event'])} members, expected exactly one")
-
-
-def _check_members(value: dict[str, Any]) -> None:
-    for key, kind in zip(ENVELOPE, _TYPES, strict=True):
-        if key in value:
-            if kind is not int and type(value[key]) is not kind:
-                raise UndecodableError(f"{key} is {_kind(value[key])}, expected {_KINDS[kind]}")
-        elif key in ENVELOPE[:4]:
-            raise UndecodableError(f"{key} is missing")
-
-
-def _check_number(key: str, value: Any, least: int, most: int) -> None:
-    if type(value) is not int or not least <= value <= most:
-        found = value if type(value) in (int, float) else _kind(value)
-        raise UndecodableError(f"{key} is {found}, expected a whole number from {least} to {most}")
 
 
 def _count_keys(value: Any) -> int:

@@ -66,7 +66,7 @@ def _hosts_of_url(url: str) -> Iterator[str]:
     # A backslash is a slash to some programs, and then the host is another one.
     for text in dict.fromkeys((url, url.replace("\\", "/"))):
         try:
-            host = urlsplit(text if "://" in text else f"//{text}").hostname
+            host = urlsplit(text if "://" in text else f"//{text.lstrip('/')}").hostname
         except ValueError:
             continue
         if host:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -14,6 +16,8 @@ from pipeline.errors import InputError
 from pipeline.records.audit_event import HEADER, MAX_HEADER_BYTES
 
 BLOCK_BYTES = 1 << 18  # what is read at once: memory stays flat, and most lines are cut by one split
+_WORTH_A_THREAD = 1 << 16  # bytes; a digest of so many lets other threads go on
+_BLOCKS_AHEAD = 8  # that may wait for their digest: 2 MiB
 MAX_LINE_BYTES = 64 << 20
 """A longer line is not read: it would take a multiple of itself in memory. Programs write images at most."""
 
@@ -35,6 +39,9 @@ class LogBytes:
         self.n_left = 0
         """Bytes after the last line feed that was read."""
         self._digest = hashlib.sha256()
+        self._thread: ThreadPoolExecutor | None = None
+        """Takes the digest of a block while its lines are looked at."""
+        self._digesting: deque[Future[None]] = deque()
         self._size = 0
         self._file: BinaryIO
 
@@ -56,10 +63,13 @@ class LogBytes:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+        if self._thread is not None:
+            self._thread.shutdown()
 
     @property
     def sha256(self) -> str:
         """Digest of the bytes read so far."""
+        self._wait(0)
         return self._digest.hexdigest()
 
     def header_fault(self) -> str:
@@ -96,8 +106,18 @@ class LogBytes:
         wanted = min(n_bytes, self._size - self.n_bytes)
         block = self._file.read(wanted) if wanted > 0 else b""
         self.n_bytes += len(block)
-        self._digest.update(block)
+        if len(block) < _WORTH_A_THREAD:
+            self._wait(0)
+            self._digest.update(block)
+        else:
+            self._wait(_BLOCKS_AHEAD)
+            self._thread = self._thread or ThreadPoolExecutor(1)
+            self._digesting.append(self._thread.submit(self._digest.update, block))
         return block
+
+    def _wait(self, n_left: int) -> None:
+        while len(self._digesting) > n_left:
+            self._digesting.popleft().result()
 
 
 def _shown(line: bytes) -> str:

@@ -15,7 +15,7 @@ from pipeline.errors import AssayError, InputError
 from pipeline.records.audit_event import HEADER, NOTHING, AuditEvent, UnknownPayload
 from pipeline.records.audit_wire import Payload
 from pipeline.records.digest import digest_bytes
-from pipeline.session.decode import UndecodableError, decode_line
+from pipeline.session.decode import ENVELOPE, UndecodableError, decode_line
 from pipeline.session.log_bytes import MAX_LINE_BYTES
 from pipeline.session.log_lines import event_line
 
@@ -89,6 +89,8 @@ class AuditLogWriter:
 
     def _line(self, payload: Payload | UnknownPayload, extra: Mapping[str, Any]) -> bytes:
         name, raw = payload if isinstance(payload, UnknownPayload) else (payload.wire_name, payload.to_wire())
+        if taken := [key for key in extra if key in ENVELOPE]:
+            raise InputError(f"{self.path}: the event {name} cannot be written: {taken[0]} is the writer's own member")
         try:
             line = event_line(AuditEvent(0, self.session, self._now_ms(), name, raw, 1, self._prev, extra))
             decode_line(line, self._size)  # what could not be read would make all that follows worthless

@@ -6,30 +6,36 @@ A form is the names of members and the types of values. Nothing else decides whe
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 
 from pipeline.records.audit_event import PAYLOADS
+from pipeline.records.audit_wire import WireRecord
 
 _MAX_FORMS = 4096  # a log has some dozens; one made to have more costs time, not memory
 _MAX_MEMBERS = 256
-_MAX_LEVELS = (
-    3  # below a payload: a list, its parts, what is in them; what lies deeper is in members that are not known
-)
 _decodable: set[tuple[Any, ...]] = set()
 
 
 def payload_fault(name: str, payload: Any) -> str:
     """Why a payload of parsed JSON (whole numbers beyond 64 bits are floats) does not decode; empty: it does."""
-    kind = PAYLOADS.get(name)
-    if kind is None:
+    nested = _NESTED.get(name)
+    if nested is None:
         return ""
-    form = _form(name, payload) if type(payload) is dict and len(payload) <= _MAX_MEMBERS else ()
-    if form in _decodable:
-        return ""
+    form: tuple[Any, ...] = ()
+    if type(payload) is dict and len(payload) <= _MAX_MEMBERS:
+        form = (name, *payload, *map(type, payload.values()))
+        if nested:
+            form += (*[_inner_form(payload.get(field)) for field in nested],)
+        if form in _decodable:
+            return ""
+    return _judge(name, payload, form)
+
+
+def _judge(name: str, payload: Any, form: tuple[Any, ...]) -> str:
     try:
-        kind.from_wire(payload)
+        PAYLOADS[name].from_wire(payload)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         field = ".".join(str(part) for part in (name, *first["loc"]) if part != "")
@@ -41,17 +47,32 @@ def payload_fault(name: str, payload: Any) -> str:
     return ""
 
 
-def _form(name: str, payload: dict[str, Any]) -> tuple[Any, ...]:
-    types = (*map(type, payload.values()),)
-    if dict in types or list in types:
-        return (name, *payload, *types, *[_inner_form(value, 1) for value in payload.values()])
-    return (name, *payload, *types)
-
-
-def _inner_form(value: Any, level: int) -> Any:
+def _inner_form(value: Any) -> Any:
+    """Of a field of a payload: what is in a list of objects, and in objects of these. No model looks deeper."""
     kind = type(value)
-    if kind is list and level <= _MAX_LEVELS:
-        return frozenset([_inner_form(each, level + 1) for each in value])
-    if kind is dict and level <= _MAX_LEVELS:
-        return (*value, *[_inner_form(each, level + 1) for each in value.values()])
-    return kind
+    if kind is list:
+        forms = [_object_form(each) if type(each) is dict else type(each) for each in value]
+        return forms[0] if len(forms) == 1 else frozenset(forms)
+    return _object_form(value) if kind is dict else kind
+
+
+def _object_form(value: dict[str, Any]) -> tuple[Any, ...]:
+    types = (*map(type, value.values()),)
+    if dict in types:
+        inner = [(*each, *map(type, each.values())) for each in value.values() if type(each) is dict]
+        return (*value, *types, *inner)
+    return (*value, *types)
+
+
+def _is_nested(kind: Any) -> bool:
+    """Whether more than the type of a field's value decides: it is a list, an object, or one of several objects."""
+    if isinstance(kind, type) and get_origin(kind) is None:
+        return issubclass(kind, WireRecord)
+    return get_origin(kind) is tuple or any(_is_nested(each) for each in get_args(kind))
+
+
+_NESTED = {
+    name: tuple(info.alias or field for field, info in kind.model_fields.items() if _is_nested(info.annotation))
+    for name, kind in PAYLOADS.items()
+}
+"""The fields of each known event whose values must be looked into."""

@@ -92,7 +92,12 @@ def test_of_several_breaks_the_first_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "lines",
-    [LINES[:-1], LINES[:1], [*LINES[:-1], LINES[-1].replace(b"number 5", b"number 9")], [*LINES[:-1], LINES[-1] + b"\r"]],
+    [
+        LINES[:-1],
+        LINES[:1],
+        [*LINES[:-1], LINES[-1].replace(b"number 5", b"number 9")],
+        [*LINES[:-1], LINES[-1] + b"\r"],
+    ],
     ids=["last cut off", "all but one cut off", "last edited", "last with CRLF"],
 )
 def test_what_no_chain_can_see_changes_the_digest(tmp_path: Path, lines: list[bytes]) -> None:
@@ -217,12 +222,34 @@ UNDECODABLE = {
     **{
         f"{key} is {value!r}": text_of({**GOOD, key: value})
         for key, value in [
-            ("id", -1), ("id", 1.0), ("id", "0"), ("id", None), ("id", True), ("id", 2**64), ("id", 2**70),
-            ("session", 1), ("session", None), ("session", ["a"]),
-            ("time_ms", "1"), ("time_ms", 1.5), ("time_ms", None), ("time_ms", 2**63), ("time_ms", -(2**63) - 1),
-            ("version", -1), ("version", 2**32), ("version", "1"), ("version", None), ("version", False),
-            ("prev", None), ("prev", 5), ("prev", ["a"]), ("prev", {}),
-            ("event", None), ("event", "message"), ("event", ["message"]), ("event", {}),
+            ("id", -1),
+            ("id", 1.0),
+            ("id", "0"),
+            ("id", None),
+            ("id", True),
+            ("id", 2**64),
+            ("id", 2**70),
+            ("session", 1),
+            ("session", None),
+            ("session", ["a"]),
+            ("time_ms", "1"),
+            ("time_ms", 1.5),
+            ("time_ms", None),
+            ("time_ms", 2**63),
+            ("time_ms", -(2**63) - 1),
+            ("version", -1),
+            ("version", 2**32),
+            ("version", "1"),
+            ("version", None),
+            ("version", False),
+            ("prev", None),
+            ("prev", 5),
+            ("prev", ["a"]),
+            ("prev", {}),
+            ("event", None),
+            ("event", "message"),
+            ("event", ["message"]),
+            ("event", {}),
         ]
     },
     "two members in event": with_event({"session.title": {"title": "a"}, "tool.call": CALL}),
@@ -259,10 +286,14 @@ UNDECODABLE = {
     "an image without a digest": with_event(
         {
             "tool.result": {
-                "call_id": "1", "output": "", "is_error": False, "truncated": False, "image": {"media_type": "a"},
+                "call_id": "1",
+                "output": "",
+                "is_error": False,
+                "truncated": False,
+                "image": {"media_type": "a"},
             }
         }
-    ),  # fmt: skip
+    ),
 }
 
 
