@@ -16,7 +16,7 @@ from log_making import HEADER, SESSION, TITLES, VECTORS, chained, line_of, log_o
 
 from pipeline.records.audit_verdict import ChainVerdict
 from pipeline.session.audit_log import HEADER_DIGEST, verify_log
-from pipeline.session.log_bytes import MAX_LINE_BYTES
+from pipeline.session.log_bytes import BLOCK_BYTES, MAX_LINE_BYTES
 
 LINES = chained(TITLES)
 
@@ -390,6 +390,13 @@ def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, ending: byt
     found = verify_log(path)
     assert told(found) == (expected, start_of(1, LINES), 0, 1, 1)
     assert found.bytes == path.stat().st_size
+    assert ("is longer than" in found.reason) == (expected == "undecodable")
+
+
+def test_the_digest_is_that_of_the_blocks_in_their_order(tmp_path: Path) -> None:
+    data = b"no header\n" + random.Random(7).randbytes(BLOCK_BYTES * 3 + 1000)
+    for _ in range(20):
+        assert verdict_on(tmp_path, data).verdict == "bad_header"
 
 
 def test_what_is_appended_while_a_log_is_read_is_not_looked_at(tmp_path: Path) -> None:
