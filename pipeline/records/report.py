@@ -61,7 +61,7 @@ class Report(Document):
     """What one session showed."""
 
     schema_name: ClassVar[str] = "chock.eval-report"
-    is_bound: ClassVar[bool] = True
+    is_bound: ClassVar[bool] = True  # the format has no member for it; who keeps a report names the digest of its file
 
     name: str
     """Of the spec."""

@@ -11,9 +11,11 @@ import pytest
 from pipeline.errors import CorruptError
 from pipeline.formats.canonical_json import canonical_json
 from pipeline.records.base import Document
+from pipeline.records.comparison import Comparison
 from pipeline.records.evaluation import Outcome, SuiteRecord
 from pipeline.records.head import Head
 from pipeline.records.plan import DataFile, Manifest, Part, Plan, Receipt
+from pipeline.records.report import Report
 
 FILE = DataFile(path="data/a.parquet", sha256="a" * 64, bytes=10, rows=2)
 PLAN = Plan(kind="test", pins={"seed": 1}, parts=(Part(index=0, first_row=0, rows=2),))
@@ -63,7 +65,8 @@ def test_an_edited_index_is_refused_by_its_name(old: bytes, new: bytes) -> None:
         Manifest.from_bytes(edited, "runs/1/manifest.json")
 
 
-def test_every_kind_but_plans_and_receipts_carries_its_digest() -> None:
+def test_every_kind_carries_its_digest_but_bound_ones_and_the_formats_that_are_exchanged() -> None:
     kinds = Document.__subclasses__()
     assert {Outcome, SuiteRecord, Head, Manifest} <= set(kinds)
-    assert {kind for kind in kinds if kind.is_bound} == {Plan, Receipt}
+    # Reports and comparisons have the members of their formats and no more; who keeps one names the digest of its file.
+    assert {kind for kind in kinds if kind.is_bound} == {Plan, Receipt, Report, Comparison}
