@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 
-from pipeline.formats.located import Place
+from pipeline.formats.located import Path, Place
 
 MAX_TOKENS = 200_000  # the parsers take about 40,000 a second
 SHOWN = 40  # characters of a token in a message
@@ -71,6 +71,29 @@ def parse_tree(grammar: Grammar, text: str, max_depth: int) -> Node:
             end = Place(text.count("\n") + 1, len(text) - text.rfind("\n"))
             _unexpected(grammar, parser.accepts(), end, "the end")
         _unexpected(grammar, parser.accepts(), place_of(error.token), repr(shortened(str(error.token))))
+
+
+def fields_of(
+    fields: list[Node],
+    path: Path,
+    places: dict[Path, Place],
+    name_of: Callable[[Any], str],
+    value_of: Callable[[Any, Path, dict[Path, Place]], Any],
+) -> dict[str, Any]:
+    """The named values of nodes that hold a name and a value; `places` gets where each name stands.
+
+    Raises:
+        Fault: a name twice.
+    """
+    result: dict[str, Any] = {}
+    for field in fields:
+        name, at = name_of(field.children[0]), place_of(field)
+        if name in result:
+            first = places[(*path, name)].line
+            raise Fault(at, f"the field {name!r} stands twice; the first is on line {first}")
+        places[(*path, name)] = at
+        result[name] = value_of(field.children[1], (*path, name), places)
+    return result
 
 
 def place_of(node: Token | Node) -> Place:

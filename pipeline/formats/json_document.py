@@ -10,8 +10,9 @@ from typing import Any
 from lark import Token
 
 from pipeline.errors import InputError
-from pipeline.formats.grammar import Fault, Grammar, Node, parse_tree, place_in, place_of, shortened
-from pipeline.formats.located import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, Located, Path, Place
+from pipeline.formats.config_text import config_text
+from pipeline.formats.grammar import Fault, Grammar, Node, fields_of, parse_tree, place_in, place_of, shortened
+from pipeline.formats.located import MAX_DEPTH, MAX_DIGITS, Located, Path, Place
 
 _WORDS = {"null": None, "true": True, "false": False}
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
@@ -28,13 +29,7 @@ def read_json(data: bytes, where: str) -> Located:
     Raises:
         InputError: not UTF-8, not JSON, too large or deep, a field twice, or a number that is not finite.
     """
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{where}: has {len(data):,} bytes, more than the {MAX_BYTES:,} that a config may have")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{where}:{line}: is not UTF-8 text; save it as UTF-8") from None
+    text = config_text(data, where)
     places: dict[Path, Place] = {}
     try:
         root: Any = parse_tree(_GRAMMAR, text, MAX_DEPTH).children[0]
@@ -48,27 +43,13 @@ def _value(node: Node, path: Path, places: dict[Path, Place]) -> Any:
     children: list[Any] = node.children
     match node.data:
         case "object":
-            return _object(children, path, places)
+            return fields_of(children, path, places, _text, _value)
         case "array":
             return [_value(item, (*path, index), places) for index, item in enumerate(children)]
         case "string":
             return _text(children[0])
         case _:
             return _word(children[0])
-
-
-def _object(fields: list[Node], path: Path, places: dict[Path, Place]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for field in fields:
-        name_token: Any = field.children[0]
-        name, at = _text(name_token), place_of(name_token)
-        if name in result:
-            first = places[(*path, name)].line
-            raise Fault(at, f"the field {name!r} stands twice; the first is on line {first}")
-        places[(*path, name)] = at
-        value: Any = field.children[1]
-        result[name] = _value(value, (*path, name), places)
-    return result
 
 
 def _text(token: Token) -> str:

@@ -9,7 +9,8 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from pipeline.errors import InputError
-from pipeline.formats.located import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, Located, Path, Place
+from pipeline.formats.config_text import config_text
+from pipeline.formats.located import MAX_DEPTH, MAX_DIGITS, Located, Path, Place
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)\Z")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?\Z")
@@ -63,13 +64,7 @@ def parse_yaml(data: bytes, where: str) -> Located:
         InputError: not UTF-8, not YAML, too large or deep, an alias, a tag, a duplicate or a non-text key, or a plain
             scalar that YAML 1.1 reads as something else than it looks like (`no`, `010`, `1:30`, `2024-01-01`).
     """
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{where}: has {len(data):,} bytes, more than the {MAX_BYTES:,} that a config may have")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{where}:{line}: is not UTF-8 text; save it as UTF-8") from None
+    text = config_text(data, where)
     places: dict[Path, Place] = {}
     try:
         root = _Loader(text).get_single_node()

@@ -9,7 +9,7 @@ from typing import Any
 from lark import Token
 
 from pipeline.errors import ZonError
-from pipeline.formats.grammar import Fault, Grammar, Node, parse_tree, place_of, shortened
+from pipeline.formats.grammar import Fault, Grammar, Node, fields_of, parse_tree, place_of, shortened
 from pipeline.formats.located import MAX_BYTES, MAX_DEPTH, Located, Path, Place
 from pipeline.formats.zon_literals import WORDS, code_point_of, lines_of, number_of, text_of
 from pipeline.formats.zon_values import EmptyBraces, EnumLiteral
@@ -88,7 +88,7 @@ def _value(node: Node, path: Path, places: dict[Path, Place]) -> Any:
     children: list[Any] = node.children
     match node.data:
         case "struct":
-            return _struct(children, path, places)
+            return fields_of(children, path, places, _name, _value)
         case "tuple":
             return [_value(item, (*path, index), places) for index, item in enumerate(children)]
         case "pointed":
@@ -99,20 +99,6 @@ def _value(node: Node, path: Path, places: dict[Path, Place]) -> Any:
             return EnumLiteral(_name(children[0]))
         case _:
             return _literal(node.data, children)
-
-
-def _struct(fields: list[Node], path: Path, places: dict[Path, Place]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for field in fields:
-        name_node: Any = field.children[0]
-        name, at = _name(name_node), place_of(field)
-        if name in result:
-            first = places[(*path, name)].line
-            raise Fault(at, f"the field {name!r} stands twice; the first is on line {first}")
-        places[(*path, name)] = at
-        value: Any = field.children[1]
-        result[name] = _value(value, (*path, name), places)
-    return result
 
 
 def _name(node: Node) -> str:

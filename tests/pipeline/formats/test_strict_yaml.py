@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InputError
-from pipeline.formats.strict_yaml import MAX_BYTES, parse_yaml
+from pipeline.formats.located import MAX_BYTES
+from pipeline.formats.strict_yaml import parse_yaml
 
 
 def value_of(text: str) -> Any:
