@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from pipeline.errors import NoRowsError as NoRowsError
     from pipeline.errors import PlanMismatchError as PlanMismatchError
     from pipeline.errors import RetryError as RetryError
+    from pipeline.errors import SandboxError as SandboxError
     from pipeline.errors import StoreError as StoreError
     from pipeline.errors import UnavailableError as UnavailableError
+    from pipeline.errors import UnsafeFileError as UnsafeFileError
     from pipeline.errors import UnsafeStoreError as UnsafeStoreError
     from pipeline.errors import UntrustedFunctionError as UntrustedFunctionError
+    from pipeline.errors import WorkspaceError as WorkspaceError
     from pipeline.errors import ZonError as ZonError
     from pipeline.evaluation import Evaluation as Evaluation
     from pipeline.evaluation import EvaluationClient as EvaluationClient
@@ -65,7 +68,8 @@ _HOMES = {
         "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
         "EvaluationRunFailedError ExistsError FailingRunError FunctionBuildError FunctionError "
         "FunctionSignatureError InputError InterruptedRunError MissingError NoRowsError PlanMismatchError RetryError "
-        "StoreError UnavailableError UnsafeStoreError UntrustedFunctionError ZonError"
+        "SandboxError StoreError UnavailableError UnsafeFileError UnsafeStoreError UntrustedFunctionError WorkspaceError "
+        "ZonError"
     ),
     "pipeline.evaluation": (
         "Evaluation EvaluationClient EvaluationRun EvaluationRunStatus EvaluationScorer EvaluationSuite Scores "

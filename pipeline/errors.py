@@ -22,6 +22,9 @@ AssayError
 │   └── UnsafeStoreError             the store overwrites where it promised not to
 ├── PlanMismatchError                another plan stands at this place (`field` differs)
 ├── EngineError                      the work cannot be carried out here (cluster, workers, resources)
+├── SandboxError                     a command cannot be run in isolation here: install or allow what is missing
+├── WorkspaceError                   a fixture or a tree of files cannot be used as it is
+│   └── UnsafeFileError              a path of it leads elsewhere, or is no regular file
 ├── FailingRunError                  so much fails that going on would only cost: mend the task or the scorer
 └── InterruptedRunError              stopped by the user; the same command goes on
 """
@@ -147,6 +150,18 @@ class PlanMismatchError(AssayError):
 
 class EngineError(AssayError):
     """Work that cannot be carried out here: no cluster, no worker, not enough resources."""
+
+
+class SandboxError(AssayError):
+    """A command that cannot be run in isolation here; it was not run."""
+
+
+class WorkspaceError(AssayError):
+    """A fixture, its base commit or a tree of files that cannot be used as it is."""
+
+
+class UnsafeFileError(WorkspaceError):
+    """A path that leads through a link or is no regular file; it was not opened."""
 
 
 class FailingRunError(AssayError):

@@ -1,0 +1,32 @@
+"""Isolation of commands, trees of their own to work in, and safe reads of what they leave behind."""
+
+from pipeline.sandbox.beneath import Entry, Kind, digest_beneath, kind_beneath, list_beneath, read_beneath
+from pipeline.sandbox.command import CommandOutcome, Ended, NetworkDecision, SandboxedCommand
+from pipeline.sandbox.drivers import Driver, check_driver
+from pipeline.sandbox.limits import SandboxLimits
+from pipeline.sandbox.profile import SandboxProfile
+from pipeline.sandbox.run import run_sandboxed
+from pipeline.sandbox.workspace import Workspace, resolve_commit, restore_files, workspace_copy, workspace_of
+
+__all__ = [
+    "CommandOutcome",
+    "Driver",
+    "Ended",
+    "Entry",
+    "Kind",
+    "NetworkDecision",
+    "SandboxLimits",
+    "SandboxProfile",
+    "SandboxedCommand",
+    "Workspace",
+    "check_driver",
+    "digest_beneath",
+    "kind_beneath",
+    "list_beneath",
+    "read_beneath",
+    "resolve_commit",
+    "restore_files",
+    "run_sandboxed",
+    "workspace_copy",
+    "workspace_of",
+]

@@ -1,0 +1,302 @@
+"""Commits and their files, out of a repository that an agent may have written, without running git in it.
+
+Git runs in a bare repository of our own that has neither hooks, filters nor attributes. Of the other one it is lent the
+objects, which are data; its references are read as the small files that they are. Its configuration is never read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+
+from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
+from pipeline.sandbox.beneath import Kind, kind_beneath, list_beneath, read_beneath
+from pipeline.store.scratch import scratch_folder
+
+GIT_TIMEOUT_S = 120.0
+_MAX_REF_BYTES = 4096
+_MAX_PACKED_REFS_BYTES = 64 * 2**20
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_REF = re.compile(r"refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$))[^\x00-\x20\x7f~^:?*\[\\]+")
+
+_HARDENED = (
+    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.sshCommand=/bin/false", "protocol.allow=never",
+    "core.pager=cat", "core.editor=true", "diff.external=", "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null", "submodule.recurse=false", "core.symlinks=false", "core.alternateRefsCommand=",
+    "gpg.program=/bin/false", "commit.gpgSign=false", "core.askPass=", "credential.helper=", "core.commitGraph=false",
+    "core.multiPackIndex=false", "safe.bareRepository=explicit", "gc.auto=0", "maintenance.auto=false",
+)  # fmt: skip
+
+
+class TreeFile(NamedTuple):
+    """One file of a commit's tree."""
+
+    path: str
+    mode: str
+    """100644, 100755, 120000 (a link) or 160000 (a submodule)."""
+    object_id: str
+    size_bytes: int
+    """Zero for a submodule."""
+
+
+class Repository(NamedTuple):
+    """A bare repository of our own that is lent the objects of another one."""
+
+    git_dir: Path
+    objects: Path
+    source: Path
+
+    def commit_of(self, revision: str) -> str:
+        """The full id of the commit that a revision names.
+
+        Raises:
+            InputError: the text cannot be a revision.
+            WorkspaceError: there is no such commit.
+        """
+        if not revision or revision.startswith("-") or any(mark in revision for mark in "\0\n\r"):
+            raise InputError(f"base_commit {revision!r} is no revision; expected one such as HEAD, a tag or a full id")
+        command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        found = self._run(command)
+        commit = found.stdout.decode("ascii", "replace").strip()
+        if found.returncode != 0 or not _OBJECT_ID.fullmatch(commit):
+            raise WorkspaceError(
+                f"base_commit {revision!r} is no commit of {self.source}; "
+                "expected a branch, a tag or a commit id that is there"
+            )
+        return commit
+
+    def files(self, commit: str) -> list[TreeFile]:
+        """Every file of a commit, by path, with submodules as entries of their own.
+
+        Raises:
+            WorkspaceError: objects are missing.
+        """
+        found = self._run(("ls-tree", "-r", "-z", "-l", "--full-tree", commit))
+        if found.returncode != 0:
+            raise WorkspaceError(f"{self.source}: the tree of {commit} cannot be read: {_last_line(found.stderr)}")
+        return [_tree_file(line) for line in found.stdout.split(b"\0") if line]
+
+    def blobs(self, files: Sequence[TreeFile]) -> Iterator[tuple[TreeFile, bytes]]:
+        """The bytes of files, one after the other, exactly as they were committed: no filter, no line ends.
+
+        Raises:
+            WorkspaceError: an object is missing.
+        """
+        with subprocess.Popen(
+            self._command(("cat-file", "--batch")),
+            env=self._environment(),
+            cwd=self.git_dir,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            asked, told = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+            try:
+                for file in files:
+                    asked.write(f"{file.object_id}\n".encode())
+                    asked.flush()
+                    yield file, self._one_blob(told, file)
+            finally:
+                process.kill()
+
+    def _one_blob(self, told: IO[bytes], file: TreeFile) -> bytes:
+        header = told.readline().split()
+        if len(header) != 3 or header[1] != b"blob":
+            raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} is missing")
+        data = told.read(int(header[2]))
+        if told.read(1) != b"\n":
+            raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} cannot be read")
+        return data
+
+    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        command = self._command(arguments)
+        try:
+            return subprocess.run(
+                command,
+                env=self._environment(),
+                cwd=self.git_dir,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=GIT_TIMEOUT_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise WorkspaceError(f"{self.source}: git {arguments[0]} took longer than {GIT_TIMEOUT_S:.0f} s") from None
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        settings = [word for setting in _HARDENED for word in ("-c", setting)]
+        return [_git(), "--no-replace-objects", *settings, f"--git-dir={self.git_dir}", *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        return _bare_environment(self.git_dir) | {"GIT_OBJECT_DIRECTORY": str(self.objects)}
+
+
+@contextmanager
+def lent_repository(fixture: Path) -> Iterator[Repository]:
+    """The repository of a fixture, lent to git in a folder of our own for as long as the block lasts.
+
+    Raises:
+        WorkspaceError: git is missing, or the repository is of a kind that cannot be lent.
+    """
+    found = git_folder(fixture)
+    if found is None:
+        raise WorkspaceError(f"{fixture} is no git repository")
+    try:
+        with scratch_folder("git") as scratch:
+            yield _lend(fixture, found, scratch)
+    except (UnsafeFileError, FileNotFoundError) as error:
+        raise WorkspaceError(f"{fixture}: its git folder cannot be read safely: {error}") from None
+
+
+def git_folder(fixture: Path) -> Path | None:
+    """Where a fixture keeps its commits: its folder `.git`, itself where it is bare; None: without git.
+
+    Raises:
+        WorkspaceError: `.git` is a link, or a file that leads to a repository which does not know of it.
+    """
+    kind = kind_beneath(fixture, ".git")
+    if kind is None:
+        is_bare = kind_beneath(fixture, "HEAD") is Kind.FILE and kind_beneath(fixture, "objects") is Kind.FOLDER
+        return fixture if is_bare and kind_beneath(fixture, "refs") is Kind.FOLDER else None
+    if kind is Kind.FOLDER:
+        return fixture / ".git"
+    if kind is Kind.FILE:
+        return _worktree_folder(fixture)
+    raise WorkspaceError(f"{fixture}/.git is a {kind.value}; expected a folder, or the file of a worktree")
+
+
+def _worktree_folder(fixture: Path) -> Path:
+    """The folder of a linked worktree, if it points back: anybody can write a file that points elsewhere."""
+    text = read_beneath(fixture, ".git", max_bytes=_MAX_REF_BYTES).decode("utf-8", "replace").strip()
+    folder = fixture / text.removeprefix("gitdir:").strip()
+    try:
+        back = read_beneath(folder, "gitdir", max_bytes=_MAX_REF_BYTES).decode("utf-8", "replace").strip()
+        is_ours = os.path.samefile(folder / back, fixture / ".git")
+    except (OSError, WorkspaceError):
+        is_ours = False
+    if not text.startswith("gitdir:") or not is_ours:
+        raise WorkspaceError(
+            f"{fixture}/.git leads to {str(folder)!r}, which does not lead back; "
+            "expected a repository, or a worktree of one"
+        )
+    return folder
+
+
+def _lend(fixture: Path, found: Path, scratch: Path) -> Repository:
+    common = _common_folder(found)
+    if kind_beneath(common, "objects") is not Kind.FOLDER:
+        raise WorkspaceError(f"{fixture}: its git folder holds no objects")
+    if kind_beneath(common, "objects/info/alternates") or kind_beneath(common, "objects/info/http-alternates"):
+        raise WorkspaceError(
+            f"{fixture} borrows objects from another repository; "
+            "run `git repack -a -d` in it and remove objects/info/alternates"
+        )
+    if kind_beneath(common, "reftable"):
+        raise WorkspaceError(
+            f"{fixture} keeps its references as a reftable; `git refs migrate --ref-format=files` in it"
+        )
+    git_dir = scratch / "repository.git"
+    references = dict(_references(found, common))
+    wide = any(len(target) == 64 for target in references.values())
+    _initialise(git_dir, "sha256" if wide else "sha1")
+    for name, target in references.items():
+        place = git_dir / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"{target}\n", encoding="ascii")
+    return Repository(git_dir, common / "objects", fixture)
+
+
+def _common_folder(found: Path) -> Path:
+    """What worktrees share with their repository."""
+    if kind_beneath(found, "commondir") is None:
+        return found
+    text = read_beneath(found, "commondir", max_bytes=_MAX_REF_BYTES).decode("utf-8", "replace").strip()
+    common = (found / text).resolve()
+    if common / "worktrees" != found.resolve().parent:
+        raise WorkspaceError(f"{found}/commondir leads to {str(common)!r}, which is not its repository")
+    return common
+
+
+def _references(found: Path, common: Path) -> Iterator[tuple[str, str]]:
+    """Name → object id, or `ref: …`; what is no reference is left out."""
+    if kind_beneath(common, "packed-refs") is not None:
+        packed = read_beneath(common, "packed-refs", max_bytes=_MAX_PACKED_REFS_BYTES).decode(
+            "utf-8", "surrogateescape"
+        )
+        for line in packed.splitlines():
+            target, _, name = line.partition(" ")
+            if _OBJECT_ID.fullmatch(target) and _is_ref(name):
+                yield name, target
+    for folder in (common, found):
+        if kind_beneath(folder, "refs") is Kind.FOLDER:
+            for entry in list_beneath(folder / "refs"):
+                name = f"refs/{entry.path}"
+                if entry.kind is Kind.FILE and _is_ref(name):
+                    yield from _reference(folder, name)
+    yield from _reference(found, "HEAD")
+
+
+def _reference(folder: Path, name: str) -> Iterator[tuple[str, str]]:
+    if kind_beneath(folder, name) is Kind.FILE:
+        text = read_beneath(folder, name, max_bytes=_MAX_REF_BYTES).decode("utf-8", "surrogateescape").strip()
+        if _OBJECT_ID.fullmatch(text) or (text.startswith("ref: ") and _is_ref(text.removeprefix("ref: "))):
+            yield name, text
+
+
+def _is_ref(name: str) -> bool:
+    # Replacements would show other objects than the ones that are named.
+    return bool(_REF.fullmatch(name)) and name.isascii() and not name.startswith("refs/replace/")
+
+
+def _initialise(git_dir: Path, object_format: str) -> None:
+    made = subprocess.run(
+        [_git(), "init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", str(git_dir)],
+        env=_bare_environment(git_dir.parent),
+        cwd=git_dir.parent,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=GIT_TIMEOUT_S,
+        check=False,
+    )
+    if made.returncode != 0:
+        raise WorkspaceError(f"git cannot make a repository here: {_last_line(made.stderr)}")
+
+
+def _bare_environment(home: Path) -> dict[str, str]:
+    """All that git is told from outside."""
+    return {
+        "PATH": os.defpath,
+        "HOME": str(home),
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ASKPASS": "/bin/false",
+    }
+
+
+def _git() -> str:
+    found = shutil.which("git")
+    if found is None:
+        raise WorkspaceError("git is not installed; the commits of a fixture are read with it (`apt install git`)")
+    return found
+
+
+def _tree_file(line: bytes) -> TreeFile:
+    about, _, name = line.partition(b"\t")
+    mode, _, object_id, size = about.decode("ascii").split()
+    return TreeFile(os.fsdecode(name), mode, object_id, 0 if size == "-" else int(size))
+
+
+def _last_line(text: bytes) -> str:
+    lines = text.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else "it says nothing"

@@ -1,0 +1,76 @@
+"""The driver `none`: a command with all rights of the caller. Only for those who asked for it in so many words."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from typing import IO, cast
+
+from pipeline.sandbox.command import CommandOutcome, Ended, SandboxedCommand
+from pipeline.sandbox.kept_output import KeptOutput
+from pipeline.sandbox.workspace import copy_tree, replace_tree
+from pipeline.store.scratch import scratch_folder
+
+_GRACE_S = 2.0  # for output that is under way once the command has ended
+
+
+def run_open(command: SandboxedCommand) -> CommandOutcome:
+    """Run it in a copy of its folder, with a deadline, and no other bound; see `run_sandboxed`."""
+    with scratch_folder("open") as scratch:
+        tree = scratch / "tree"
+        tree.mkdir()
+        copy_tree(command.workspace, tree)
+        began = time.monotonic()
+        try:
+            process = subprocess.Popen(
+                command.argv,
+                cwd=tree,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            reason = f"{command.argv[0]!r} cannot be started: {error.strerror}"
+            return CommandOutcome(Ended.COULD_NOT_START, reason=reason)
+        with process:
+            outcome = _watched(command, process)
+        if command.keep_changes:
+            with_tree = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                replace_tree(with_tree, command.workspace)
+            finally:
+                os.close(with_tree)
+        return outcome._replace(duration_s=time.monotonic() - began)
+
+
+def _watched(command: SandboxedCommand, process: subprocess.Popen[bytes]) -> CommandOutcome:
+    kept, stream = KeptOutput(command.max_output_bytes), cast("IO[bytes]", process.stdout)
+    reader = threading.Thread(target=_read, args=(stream, kept), daemon=True)
+    reader.start()
+    ended, reason = Ended.EXITED, ""
+    try:
+        process.wait(command.timeout_s)
+    except subprocess.TimeoutExpired:
+        ended, reason = Ended.TIMED_OUT, f"it was stopped after {command.timeout_s:g} s"
+    # Its own group alone: without a namespace, a process that left the group cannot be found.
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    reader.join(_GRACE_S)
+    outcome = CommandOutcome(ended, output=kept.value(), is_cut=kept.is_cut, reason=reason)
+    if ended is Ended.TIMED_OUT:
+        return outcome
+    if process.returncode < 0:
+        return outcome._replace(ended=Ended.SIGNALLED, signal=-process.returncode)
+    return outcome._replace(exit_status=process.returncode)
+
+
+def _read(stream: IO[bytes], kept: KeptOutput) -> None:
+    with suppress(OSError, ValueError):
+        while data := os.read(stream.fileno(), 2**16):
+            kept.add(data)
