@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
@@ -12,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
@@ -20,6 +22,17 @@ from hypothesis import settings
 # A loaded machine is slow, and slowness is not what the tests are about.
 settings.register_profile("assay", deadline=None)
 settings.load_profile("assay")
+
+
+@pytest.fixture(scope="session")
+def honest() -> ModuleType:
+    """`honest_sessions.py`, for tests of several folders; there is no package here from which to import it."""
+    spec = importlib.util.spec_from_file_location("honest_sessions", Path(__file__).with_name("honest_sessions.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class S3Server(NamedTuple):

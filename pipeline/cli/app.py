@@ -21,7 +21,7 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="assay",
     help="Score datasets at scale: rows in, one committed Parquet result out.",
-    epilog="Exit status: 0 done, 1 bad input, 2 fault, 3 below --fail-under, 4 nothing scored, 130 interrupted.",
+    epilog="Exit status: 0 done, 1 bad input, 2 fault, 3 gate not met, 4 nothing scored, 9 bad log, 130 interrupted.",
     no_args_is_help=True,
     context_settings=_SETTINGS,
     rich_markup_mode=None,
@@ -59,6 +59,7 @@ datasets.command("upload")(dataset_commands.upload)
 datasets.command("list")(dataset_commands.list_datasets)
 datasets.command("show")(dataset_commands.show)
 datasets.command("read")(dataset_commands.read)
+evals.command("check")(eval_commands.check)
 evals.command("compare")(eval_commands.compare)
 store.command("check")(store_commands.check)
 

@@ -2,13 +2,69 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from pipeline.cli import options
 from pipeline.cli import provenance_flags as provenance
 
 FormatOption = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
+
+
+def check(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A .zon, .yaml or .json file: chock.eval version 1.")],
+    session: Annotated[
+        str, typer.Option("--session", metavar="ID|PATH", help="A session of the store, or the log of any.")
+    ],
+    project: Annotated[
+        Path | None, typer.Option("--project", metavar="DIR", help="In place of the spec's fixture.")
+    ] = None,
+    output: FormatOption = "text",
+    skip_tests: Annotated[
+        bool, typer.Option("--skip-tests", help="Do not run the spec's commands, and do not judge them.")
+    ] = False,
+    sandbox: Annotated[
+        str | None,
+        typer.Option("--sandbox", metavar="DRIVER", help="native, microvm or none; default: what the spec says."),
+    ] = None,
+    store: options.StoreOption = None,
+    _checkpoint: provenance.Checkpoint = None,
+    _trainer: provenance.Trainer = None,
+    _seed: provenance.Seed = None,
+    _intervention: provenance.Intervention = None,
+    _intervention_sha256: provenance.InterventionSha256 = None,
+) -> int:
+    """Judge a session that is already there: its log, the tree that it left, the spec's commands.
+
+    Exit status: 0 every check passed, 1 bad input, 3 a check failed, 9 the log cannot be verified.
+    """
+    import os
+
+    import pipeline
+    from pipeline.cli.exit_codes import ExitCode
+    from pipeline.cli.report_view import print_report
+    from pipeline.cli.screen import print_document
+    from pipeline.sandbox.drivers import driver_named
+    from pipeline.session.check import CheckOptions, check_session
+    from pipeline.session.evaluate import is_audit_gap
+    from pipeline.session.session_files import session_log
+    from pipeline.session.spec_file import load_spec
+    from pipeline.store import open_store
+
+    loaded = load_spec(spec, "check")
+    driver = None if sandbox is None else driver_named(sandbox)
+    settings = CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
+    with session_log(session, open_store(store)) as log:
+        report = check_session(loaded, log, settings)
+    if output == "json":
+        print_document(report)
+    else:
+        print_report(report, loaded.spec.reward_weights.model_dump())
+    if is_audit_gap(report):
+        return ExitCode.AUDIT_GAP
+    return ExitCode.DONE if report.passed else ExitCode.GATE_NOT_MET
 
 
 def compare(

@@ -24,15 +24,23 @@ class ExitCode(IntEnum):
     FAULT = 2
     """A store, a cluster, a run that failed, or a defect of ours."""
     GATE_NOT_MET = 3
-    """`--fail-under`."""
+    """`--fail-under`, a failed finding, a regression."""
     NOT_ENOUGH = 4
-    """No row was scored, so that nothing can be said."""
+    """No row was scored, or a report is no evidence about the model, so that nothing can be said."""
+    AUDIT_GAP = 9
+    """The log of a session cannot be verified; wins over a failed finding."""
     INTERRUPTED = INTERRUPTED
     """Stopped by the user, and resumable."""
 
 
 _HELP = "Usage:"  # what typer raises as an error where a command was left out
-_FAULTS = (errors.StoreError, errors.EngineError, errors.FailingRunError, errors.EvaluationRunFailedError)
+_FAULTS = (
+    errors.StoreError,
+    errors.EngineError,
+    errors.SandboxError,
+    errors.FailingRunError,
+    errors.EvaluationRunFailedError,
+)
 _OURS = tuple(str(Path(__file__).resolve().parents[level] / name) for level, name in ((1, ""), (2, "scorers")))
 
 

@@ -38,8 +38,8 @@ def _check_command(test: TestCommand, tree: TreeEvidence, result: CommandResult 
 def _ending(result: CommandResult) -> int | str:
     if result.not_started:
         return "not started"
-    if result.timed_out:
-        return "timed out"
+    if result.stopped:
+        return result.stopped
     if result.signal is not None:
         return _signal_name(result.signal)
     assert result.exit_status is not None

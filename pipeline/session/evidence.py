@@ -66,7 +66,8 @@ class CommandResult(NamedTuple):
     name: str
     exit_status: int | None = None
     signal: int | None = None
-    timed_out: bool = False
+    stopped: str = ""
+    """What stopped it, such as `timed out`; empty: nothing."""
     not_started: str = ""
     """Why it could not be started; empty: it was."""
     starts_on_fixture: bool | None = None

@@ -450,7 +450,7 @@ COMMANDS = [
     (CommandResult("unit", exit_status=2), "test", False, 2),
     (CommandResult("unit", signal=9), "test", False, "SIGKILL"),
     (CommandResult("unit", signal=99), "test", False, "signal 99"),
-    (CommandResult("unit", timed_out=True), "test", False, "timed out"),
+    (CommandResult("unit", stopped="timed out"), "test", False, "timed out"),
     (CommandResult("unit", not_started="no such program"), "harness", False, None),
     (CommandResult("unit", not_started="no such program", starts_on_fixture=False), "harness", False, None),
     (CommandResult("unit", not_started="no such program", starts_on_fixture=True), "test", False, "not started"),

@@ -1,0 +1,75 @@
+"""Where the log of a session is: in a store by its id, or in a file."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import InputError
+from pipeline.session.session_ids import is_session_id
+from pipeline.store import Store
+from pipeline.store.scratch import scratch_folder
+
+LOG, END_PATCH = "log.jsonl", "end.patch"
+
+
+class SessionLog(NamedTuple):
+    """The log of a session, as a file of this machine."""
+
+    path: Path
+    session: str | None
+    """The id by which it was asked for; None: it was asked for as a file."""
+    has_patch: bool = False
+    """Whether the store keeps what the session changed as a patch (`end.patch`)."""
+
+
+@contextmanager
+def session_log(text: str, store: Store) -> Iterator[SessionLog]:
+    """The log that an id or a path stands for, for as long as the block lasts.
+
+    Args:
+        text: the id of a session of the store, the path of a log, or the folder of one.
+        store: where sessions are looked for; one that is not local is read once, to a temporary file.
+
+    Raises:
+        InputError: there is neither such a session nor such a file.
+    """
+    if is_session_id(text):
+        folder = f"sessions/{text}"
+        has_log = store.exists(f"{folder}/{LOG}")
+        if has_log:
+            with _local_copy(store, f"{folder}/{LOG}") as path:
+                yield SessionLog(path, text, store.exists(f"{folder}/{END_PATCH}"))
+            return
+        if not os.path.lexists(text):
+            raise InputError(f"there is no session {text} in {store.display}; name its store with --store, or its log")
+    yield SessionLog(_log_file(text), None)
+
+
+def _log_file(text: str) -> Path:
+    path = Path(text).expanduser()
+    if path.is_dir():
+        path /= LOG
+    try:
+        is_there = os.path.lexists(path)
+    except ValueError:  # a NUL in the path
+        is_there = False
+    if not is_there:
+        raise InputError(f"{str(path)!r}: there is no such log; expected the id of a session, or the path of its log")
+    return path
+
+
+@contextmanager
+def _local_copy(store: Store, key: str) -> Iterator[Path]:
+    found = store.local_path(key)
+    if found is not None:
+        yield found
+        return
+    with scratch_folder("log") as folder:
+        with store.open(key) as source, open(folder / LOG, "wb") as copy:
+            shutil.copyfileobj(source, copy, 1 << 20)
+        yield folder / LOG

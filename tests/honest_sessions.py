@@ -1,0 +1,148 @@
+"""Sessions for tests: a small repository, what an agent made of it, and the log of that, written by the real writer."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pipeline.records.audit_content import FreeCost, KnownCost, Money, TextPart
+from pipeline.records.audit_session import (
+    AgentComplete,
+    NetworkConnection,
+    NetworkSummary,
+    SandboxOpen,
+    SessionConfig,
+    SessionEnd,
+    SessionSpawn,
+    SessionStart,
+    WorkspaceOpen,
+)
+from pipeline.records.audit_turn import ApprovalResponse, Message, ToolCall, ToolResult, Usage
+from pipeline.records.audit_wire import Payload
+from pipeline.session.log_writer import AuditLogWriter
+
+SESSION = "01J0000000ABCDEFGHJKMNPQRS"
+CONFIG, SANDBOX = "c" * 64, "5" * 64
+TASK = "Make the parser reject an empty input and add a regression test."
+
+BROKEN = '#!/bin/sh\n# parses a number\ncat "$1"\n'
+HALF = '#!/bin/sh\n# parses a number\ntest -e "$1" || exit 2\ncat "$1"\n'
+SOLVED = '#!/bin/sh\n# parses a number\ntest -s "$1" || exit 2\ncat "$1"\n'
+
+_UNIT = """#!/bin/sh
+printf 4 > four
+test "$(sh src/parser.sh four)" = 4 && echo "a number is parsed"
+"""
+_EMPTY = """#!/bin/sh
+: > empty
+if sh src/parser.sh empty; then echo "an empty input is accepted"; exit 1; fi
+"""
+
+
+def git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def make_fixture(folder: Path) -> str:
+    """A repository with a parser that accepts too much, and tests; returns its commit, tagged `v1`."""
+    (folder / "src").mkdir(parents=True)
+    (folder / "tests").mkdir()
+    (folder / "src" / "parser.sh").write_text(BROKEN)
+    (folder / "tests" / "unit.sh").write_text(_UNIT)
+    (folder / "tests" / "empty.sh").write_text(_EMPTY)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "--quiet", "-m", "a parser")
+    git(folder, "tag", "v1")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def solve(folder: Path, text: str = SOLVED) -> None:
+    """What the agent did."""
+    (folder / "src" / "parser.sh").write_text(text)
+
+
+def spec_of(folder: Path, **changes: Any) -> dict[str, Any]:
+    """The spec of the task, as plain values; `expect` is added to."""
+    expect = {
+        "end_reason": "finished", "max_turns": 8, "max_cost": 1.0, "currency": "USD", "config_sha256": CONFIG,
+        "sandbox_sha256": SANDBOX, "sandbox_driver": "native", "required_events": ["tool.call", "usage"],
+        "forbidden_tools": ["browser"], "required_paths": ["src/parser.sh"], "forbidden_paths": ["secrets.txt"],
+        "forbidden_network_hosts": ["example.invalid"], "require_no_network": True, "require_no_refusals": True,
+        "min_subagents": 1, "max_subagents": 4, "require_subagents_complete": True,
+        **changes.pop("expect", {}),
+    }  # fmt: skip
+    return {
+        "schema": "chock.eval", "version": 1, "name": "parser rejects empty input", "task": TASK,
+        "fixture": str(folder), "base_commit": "refs/tags/v1", "expect": expect, "test_files": ["tests"],
+        "tests": [{"name": name, "argv": ["sh", f"tests/{name}.sh"]} for name in ("unit", "empty")],
+        **changes,
+    }  # fmt: skip
+
+
+def write_log(
+    path: Path, commit: str, *, without: Iterable[str] = (), extra: Iterable[Payload] = (), **config: Any
+) -> Path:
+    """The log of one honest session.
+
+    Args:
+        path: of the log.
+        commit: from which the session began.
+        without: wire names of events that are left out.
+        extra: events of the turn, beside the usual ones.
+        config: members of `session.config` that are others.
+    """
+    left_out = frozenset(without)
+    clock = itertools.count(1_760_000_000_000)
+    with AuditLogWriter(path, SESSION, lambda: next(clock)) as log:
+        for event in _events(commit, extra, config):
+            if event.wire_name not in left_out:
+                log.append(event)
+    return path
+
+
+def dollars(value: float) -> KnownCost:
+    return KnownCost(known=Money(value=value, currency="USD"))
+
+
+def refused(action: str = "exec.network") -> ApprovalResponse:
+    return ApprovalResponse(request_id=0, decision="denied_by_policy", responder="", action=action)
+
+
+def lost_child() -> SessionSpawn:
+    return SessionSpawn(child_session="01J000000ZABCDEFGHJKMNPQRS", child_agent_kind="helper", reason="look again")
+
+
+def connected(host: str) -> NetworkConnection:
+    return NetworkConnection(host=host, granted=1)
+
+
+def _events(commit: str, extra: Iterable[Payload], config: dict[str, Any]) -> list[Payload]:
+    child = "01J0000001ABCDEFGHJKMNPQRS"
+    known = {"config_hash": CONFIG, "sandbox_hash": SANDBOX, "sandbox_driver": "native", **config}
+    return [
+        WorkspaceOpen(kind="worktree", attempt="1", path="/w", base_commit=commit),
+        SandboxOpen(attempt="1", write_execute="strict", decision="allow"),
+        Message(role="user", content=(TextPart(text=TASK),)),
+        SessionStart(agent_kind="main", model_alias="local", parent_session=""),
+        SessionConfig(**known),
+        Usage(cost=FreeCost(free=True), model="coder"),
+        Message(role="assistant", content=(TextPart(text="I look at the parser."),), model_alias="local"),
+        ToolCall(call_id="1", tool="spawn_agent", arguments="{}"),
+        ApprovalResponse(request_id=0, decision="allowed_by_policy", responder="", action="call.spawn_agent"),
+        SessionSpawn(child_session=child, child_agent_kind="helper", reason="look at the parser"),
+        AgentComplete(
+            child_session=child, child_agent_kind="helper", outcome="finished", result="it accepts all",
+            scratchpad_path="",
+        ),
+        *extra,
+        ToolResult(call_id="1", output="it accepts all", is_error=False, truncated=False),
+        Usage(cost=dollars(0.25), model="coder"),
+        Message(role="assistant", content=(TextPart(text="The parser is mended."),), model_alias="local"),
+        SessionEnd(reason="finished", detail=""),
+        NetworkSummary(),
+    ]  # fmt: skip

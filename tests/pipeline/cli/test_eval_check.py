@@ -1,0 +1,218 @@
+"""`assay eval check`: a spec, a session, one report and one exit status."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pipeline.formats.zon import write_zon
+from pipeline.records.report import load_report
+
+
+class Desk:
+    """A fixture, its spec in ZON and an honest log; the command line to check them."""
+
+    def __init__(self, folder: Path, honest: ModuleType, assay: Any) -> None:
+        self.folder, self.honest, self.assay = folder, honest, assay
+        self.fixture = folder / "fixture"
+        self.commit = honest.make_fixture(self.fixture)
+        honest.solve(self.fixture)
+        self.log = folder / "log.jsonl"
+        self.spec = folder / "parser.zon"
+        self.write_spec()
+        self.write_log()
+
+    def write_spec(self, **changes: Any) -> None:
+        self.spec.write_text(write_zon(self.honest.spec_of("fixture", **changes)))
+
+    def write_log(self, **changes: Any) -> None:
+        self.log.unlink(missing_ok=True)
+        self.honest.write_log(self.log, self.commit, **changes)
+
+    def check(self, *options: object) -> Any:
+        return self.assay("eval", "check", self.spec, "--session", self.log, *options)
+
+
+@pytest.fixture
+def desk(workplace: Path, honest: ModuleType, assay) -> Desk:
+    return Desk(workplace, honest, assay)
+
+
+def failed(report: dict[str, Any]) -> list[str]:
+    return [finding["name"] for finding in report["findings"] if not finding["passed"]]
+
+
+def test_a_solved_session_is_exit_0(desk: Desk) -> None:
+    said = desk.check()
+    assert (said.code, said.err) == (0, "")
+    assert said.out.startswith("parser rejects empty input, session 01J0000000ABCDEFGHJKMNPQRS\n\nharness: 3 passed\n")
+    assert said.out.endswith("\npassed\n")
+    assert re.search(r"^score +1\.0000 \((\d+) of \1 passed\)$", said.out, re.MULTILINE)
+    assert "tests 1.0000 × 1" in said.out
+
+
+def test_json_is_the_report_as_it_is_written(desk: Desk) -> None:
+    said = desk.check("--format", "json")
+    assert said.code == 0
+    report = load_report(said.out.encode(), "stdout").report
+    assert report.to_bytes() == said.out.encode()
+    assert (report.passed, report.base_commit, report.sandbox_driver) == (True, desk.commit, "native")
+    assert list(said.json) == sorted(said.json)
+    assert said.json["producer"]["name"] == "assay"
+
+
+def test_a_failed_finding_is_exit_3_and_is_shown_under_its_owner(desk: Desk) -> None:
+    desk.honest.solve(desk.fixture, desk.honest.HALF)
+    said = desk.check()
+    assert said.code == 3
+    below = said.out.split("\ntest: 1 of 2 failed\n")[1].splitlines()
+    assert below[0].split() == ["ok", "test:unit", "expected", "0", "actual", "0"]
+    assert below[2].split() == ["FAILED", "test:empty", "expected", "0", "actual", "1"]
+    assert "an empty input is accepted" in below[3]
+    assert said.out.endswith("\nfailed\n")
+
+
+SESSIONS = {
+    "a lost child": (lambda h: {"extra": [h.lost_child()]}, ["session.subagents.complete"], "harness"),
+    "refused": (lambda h: {"extra": [h.refused()]}, ["session.no_refusals"], None),
+    "over budget": (lambda h: {"extra": [h.Usage(cost=h.dollars(3.0))]}, ["session.max_cost"], None),
+    "a price that is not known": (lambda h: {"extra": [h.Usage()]}, ["session.max_cost"], None),
+    "network used": (
+        lambda h: {"extra": [h.connected("example.invalid")]},
+        ["network.forbidden_host:example.invalid", "network.none"],
+        None,
+    ),
+    "another sandbox": (lambda h: {"sandbox_driver": "none"}, ["sandbox.driver"], "sandbox"),
+    "no end": (lambda h: {"without": ["session.end"]}, ["session.end_reason"], None),
+    "no child": (lambda h: {"without": ["session.spawn"]}, ["session.subagents.min"], None),
+}
+
+
+@pytest.mark.parametrize("what", SESSIONS)
+def test_each_failure_has_its_owner(desk: Desk, what: str) -> None:
+    changes, names, owner = SESSIONS[what]
+    desk.write_log(**changes(desk.honest))
+    said = desk.check("--skip-tests", "--format", "json")
+    assert said.code == 3
+    assert (failed(said.json), said.json["fault_owner"]) == (names, owner)
+
+
+@pytest.mark.parametrize("damage", ["edited", "torn", "empty", "not a log", "other header"])
+def test_a_log_that_cannot_be_verified_is_exit_9_and_not_the_models_failure(desk: Desk, damage: str) -> None:
+    data = desk.log.read_bytes()
+    damaged = {
+        "edited": data.replace(b"I look at", b"I see in "),
+        "torn": data[:-3],
+        "empty": data[:16],
+        "not a log": b"\x00\xff" * 100,
+        "other header": data.replace(b":1}", b":2}", 1),
+    }
+    desk.log.write_bytes(damaged[damage])
+    desk.honest.solve(desk.fixture, desk.honest.BROKEN)  # a failed test beside it does not make it a 3
+    said = desk.check("--format", "json")
+    assert (said.code, said.err) == (9, "")
+    assert said.json["fault_owner"] == "harness"
+    assert "model" not in said.json["reward_components"]
+    assert "test:empty" in failed(said.json)
+    assert "no evidence about the model" in desk.check("--skip-tests").out
+
+
+def test_a_pinned_log_that_is_another_is_exit_9(desk: Desk) -> None:
+    desk.write_spec(expect={"audit_sha256": "0" * 64})
+    said = desk.check("--skip-tests", "--format", "json")
+    assert said.code == 9
+    assert failed(said.json)[0] == "audit.sha256"
+
+
+def test_a_session_of_the_store_is_named_by_its_id(desk: Desk) -> None:
+    folder = desk.folder / ".assay" / "sessions" / desk.honest.SESSION
+    folder.mkdir(parents=True)
+    desk.log.rename(folder / "log.jsonl")
+    said = desk.assay("eval", "check", desk.spec, "--session", desk.honest.SESSION, "--skip-tests", "--format", "json")
+    assert (said.code, said.json["session"]) == (0, desk.honest.SESSION)
+    other = folder.with_name("01K0000000ABCDEFGHJKMNPQRS")
+    folder.rename(other)
+    said = desk.assay("eval", "check", desk.spec, "--session", other.name, "--skip-tests")
+    assert said.code == 9
+    assert "another session" in said.out
+
+
+def test_the_same_spec_in_yaml_and_json_gives_the_same_findings(desk: Desk) -> None:
+    ours = desk.check("--skip-tests", "--format", "json").json["findings"]
+    for name in ("parser.json", "parser.yaml"):
+        (desk.folder / name).write_text(json.dumps(desk.honest.spec_of("fixture")))
+        said = desk.assay(
+            "eval", "check", name, "--session", desk.log, "--skip-tests", "--format", "json"
+        )  # fmt: skip
+        assert said.json["findings"] == ours
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--session", "nowhere.jsonl"], "there is no such log"),
+        (["--session", "01K0000000ABCDEFGHJKMNPQRS"], "there is no session 01K0000000ABCDEFGHJKMNPQRS in"),
+        (["--sandbox", "nativ"], "unknown sandbox driver 'nativ'"),
+        (["--format", "xml"], "'xml' is not one of 'text', 'json'"),
+        (["--provenance-checkpoint", "x@1"], "--provenance-checkpoint is for sessions that are run or replayed"),
+        (["--provenance-trainer", "grpo"], "--provenance-trainer is for sessions"),
+        (["--provenance-seed", "42"], "--provenance-seed is for sessions"),
+        (["--provenance-intervention", "x"], "--provenance-intervention is for sessions"),
+        (["--provenance-intervention-sha256", "0" * 64], "--provenance-intervention-sha256 is for sessions"),
+        (["--project", "."], "an agent could change what judges it"),
+    ],
+)
+def test_a_wrong_option_is_exit_1_and_one_line(desk: Desk, options: list[str], message: str) -> None:
+    said = desk.check(*options)
+    assert (said.code, said.out, said.err.count("\n")) == (1, "", 1)
+    assert message in said.err
+
+
+def test_a_session_must_be_named(desk: Desk) -> None:
+    said = desk.assay("eval", "check", desk.spec)
+    assert (said.code, said.out) == (1, "")
+    assert "--session" in said.err
+
+
+def test_a_spec_that_is_wrong_is_exit_1_with_file_line_and_field(desk: Desk) -> None:
+    desk.spec.write_text(desk.spec.read_text().replace(".end_reason", ".end_raeson"))
+    said = desk.check()
+    assert (said.code, said.out) == (1, "")
+    assert re.search(r"parser\.zon:\d+:.*unknown field 'expect\.end_raeson'; did you mean 'end_reason'\?", said.err)
+
+
+def test_an_isolation_that_cannot_be_had_is_exit_2(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ASSAY_UNSAFE_NO_SANDBOX", raising=False)
+    for driver in ("microvm", "none"):
+        said = desk.check("--sandbox", driver)
+        assert (said.code, said.out) == (2, "")
+        assert driver in said.err
+
+
+def test_commands_run_open_only_where_that_is_allowed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_UNSAFE_NO_SANDBOX", "1")
+    assert desk.check("--sandbox", "none").code == 0
+
+
+def test_escapes_in_what_a_test_prints_are_shown_as_text(desk: Desk) -> None:
+    desk.write_spec(tests=[{"name": "unit", "argv": ["printf", "\\033[2Jgone\\n"]}], test_files=[])
+    said = desk.check()
+    assert "\x1b" not in said.out
+    desk.write_spec(tests=[{"name": "unit", "argv": ["sh", "-c", "printf '\\033[2Jgone\\n'; exit 1"]}])
+    said = desk.check()
+    assert "\x1b" not in said.out
+    assert "\\x1b[2Jgone" in said.out
+
+
+def test_a_report_can_be_compared_with_the_next(desk: Desk) -> None:
+    (desk.folder / "baseline.json").write_text(desk.check("--format", "json").out)
+    desk.honest.solve(desk.fixture, desk.honest.HALF)
+    (desk.folder / "candidate.json").write_text(desk.check("--format", "json").out)
+    assert desk.assay("eval", "compare", "baseline.json", "baseline.json").code == 0
+    assert desk.assay("eval", "compare", "baseline.json", "candidate.json").code == 3
+    assert desk.assay("eval", "compare", "candidate.json", "baseline.json", "--minimum-score", "1").code == 0
