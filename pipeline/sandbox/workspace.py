@@ -6,12 +6,13 @@ fetched, and nothing that a repository names is run.
 
 from __future__ import annotations
 
-import fnmatch
 import os
+import re
 import shutil
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,7 +72,8 @@ def workspace_of(fixture: Path, base_commit: str = "HEAD") -> Iterator[Workspace
         tree.mkdir()
         with lent_repository(fixture) as repository:
             commit = repository.commit_of(base_commit)
-            _write_files(repository, repository.files(commit), tree)
+            with _told("the fixture cannot be laid out"):
+                _write_files(repository, repository.files(commit), tree)
         yield Workspace(tree, commit)
 
 
@@ -86,7 +88,8 @@ def workspace_copy(folder: Path) -> Iterator[Workspace]:
     with scratch_folder(PURPOSE) as scratch:
         tree = scratch / "tree"
         tree.mkdir()
-        copy_tree(folder, tree, leave_out=_GIT_NAMES)
+        with _told(f"{folder} cannot be copied"):
+            copy_tree(folder, tree, leave_out=_GIT_NAMES)
         yield Workspace(tree, None)
 
 
@@ -95,7 +98,7 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
 
     Args:
         workspace: a tree of our own, never the agent's.
-        globs: as of `fnmatch`, over whole relative paths; `*` also matches slashes; a folder stands for all in it.
+        globs: over whole relative paths: `*` and `?` within a step, `**` over steps; a folder stands for all in it.
 
     Returns:
         The paths that were put back.
@@ -108,12 +111,13 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
         for glob in globs:
             if not any(_matches(file.path, [glob]) for file in files):
                 raise WorkspaceError(f"test_files: no file of {commit} matches {glob!r}")
-        for entry in list(list_beneath(workspace)):
-            if _matches(entry.path, globs):
-                _remove(workspace, entry.path)
-        for file in files:
-            _make_way(workspace, file.path)
-        _write_files(repository, files, workspace)
+        with _told("test_files cannot be restored"):
+            for entry in list(list_beneath(workspace)):
+                if _matches(entry.path, globs):
+                    _remove(workspace, entry.path)
+            for file in files:
+                _make_way(workspace, file.path)
+            _write_files(repository, files, workspace)
     return tuple(file.path for file in files)
 
 
@@ -144,10 +148,11 @@ def replace_tree(source: int, target: Path) -> None:
     with scratch_folder(PURPOSE) as scratch:
         whole = scratch / "tree"
         whole.mkdir()
-        copy_tree(source, whole)
-        for name in os.listdir(target):
-            _remove(target, name)
-        copy_tree(whole, target)
+        with _told(f"what was done in {target} cannot be copied"):
+            copy_tree(source, whole)
+            for name in os.listdir(target):
+                _remove(target, name)
+            copy_tree(whole, target)
 
 
 def give_tree_to(tree: int, user_id: int) -> None:
@@ -262,13 +267,29 @@ def _remove(tree: Path, path: str) -> None:
 
 
 def _matches(path: str, globs: Sequence[str]) -> bool:
-    return any(fnmatch.fnmatchcase(path, glob) or path.startswith(f"{glob.rstrip('/')}/") for glob in globs)
+    return any(_pattern(glob).fullmatch(path) for glob in globs)
+
+
+@lru_cache
+def _pattern(glob: str) -> re.Pattern[str]:
+    pieces = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+    found = re.split(r"(\*\*/|\*\*|\*|\?)", glob.rstrip("/"))
+    return re.compile("".join(pieces.get(piece) or re.escape(piece) for piece in found) + r"(?:/.*)?", re.DOTALL)
 
 
 def _write(made: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(made, view) :]
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """What the file system says of a tree, as an error of the tree."""
+    try:
+        yield
+    except OSError as error:
+        raise WorkspaceError(f"{what}: {error.strerror}: {os.fsdecode(error.filename or '')!r}") from None
 
 
 def _checked_folder(folder: Path) -> None:
