@@ -26,19 +26,24 @@ from pipeline.session.log_writer import AuditLogWriter
 
 SESSION = "01J0000000ABCDEFGHJKMNPQRS"
 CONFIG, SANDBOX = "c" * 64, "5" * 64
-TASK = "Make the parser reject an empty input and add a regression test."
+TASK = "A list without any numbers must be refused with exit status 2. Keep the sum of others as it is."
 
-BROKEN = '#!/bin/sh\n# parses a number\ncat "$1"\n'
-HALF = '#!/bin/sh\n# parses a number\ntest -e "$1" || exit 2\ncat "$1"\n'
-SOLVED = '#!/bin/sh\n# parses a number\ntest -s "$1" || exit 2\ncat "$1"\n'
+BROKEN = """#!/bin/sh
+# the sum of the numbers in a file, one a line
+total=0
+while read -r number; do total=$((total + number)); done < "$1"
+echo "$total"
+"""
+HALF = BROKEN.replace("total=0", 'test -e "$1" || exit 2\ntotal=0')
+SOLVED = BROKEN.replace("total=0", 'test -s "$1" || exit 2\ntotal=0')
 
 _UNIT = """#!/bin/sh
-printf 4 > four
-test "$(sh src/parser.sh four)" = 4 && echo "a number is parsed"
+printf '4\\n3\\n' > list
+test "$(sh src/sum.sh list)" = 7 && echo "a list is summed"
 """
 _EMPTY = """#!/bin/sh
-: > empty
-if sh src/parser.sh empty; then echo "an empty input is accepted"; exit 1; fi
+: > list
+if sh src/sum.sh list; then echo "a list without numbers has a sum"; exit 1; fi
 """
 
 
@@ -48,22 +53,22 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def make_fixture(folder: Path) -> str:
-    """A repository with a parser that accepts too much, and tests; returns its commit, tagged `v1`."""
+    """A repository with a program that accepts too much, and tests; returns its commit, tagged `v1`."""
     (folder / "src").mkdir(parents=True)
     (folder / "tests").mkdir()
-    (folder / "src" / "parser.sh").write_text(BROKEN)
+    (folder / "src" / "sum.sh").write_text(BROKEN)
     (folder / "tests" / "unit.sh").write_text(_UNIT)
     (folder / "tests" / "empty.sh").write_text(_EMPTY)
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "add", "-A")
-    git(folder, "commit", "--quiet", "-m", "a parser")
+    git(folder, "commit", "--quiet", "-m", "a sum")
     git(folder, "tag", "v1")
     return git(folder, "rev-parse", "HEAD")
 
 
 def solve(folder: Path, text: str = SOLVED) -> None:
     """What the agent did."""
-    (folder / "src" / "parser.sh").write_text(text)
+    (folder / "src" / "sum.sh").write_text(text)
 
 
 def spec_of(folder: Path, **changes: Any) -> dict[str, Any]:
@@ -71,13 +76,13 @@ def spec_of(folder: Path, **changes: Any) -> dict[str, Any]:
     expect = {
         "end_reason": "finished", "max_turns": 8, "max_cost": 1.0, "currency": "USD", "config_sha256": CONFIG,
         "sandbox_sha256": SANDBOX, "sandbox_driver": "native", "required_events": ["tool.call", "usage"],
-        "forbidden_tools": ["browser"], "required_paths": ["src/parser.sh"], "forbidden_paths": ["secrets.txt"],
+        "forbidden_tools": ["browser"], "required_paths": ["src/sum.sh"], "forbidden_paths": ["secrets.txt"],
         "forbidden_network_hosts": ["example.invalid"], "require_no_network": True, "require_no_refusals": True,
         "min_subagents": 1, "max_subagents": 4, "require_subagents_complete": True,
         **changes.pop("expect", {}),
     }  # fmt: skip
     return {
-        "schema": "chock.eval", "version": 1, "name": "parser rejects empty input", "task": TASK,
+        "schema": "chock.eval", "version": 1, "name": "a list without numbers is refused", "task": TASK,
         "fixture": str(folder), "base_commit": "refs/tags/v1", "expect": expect, "test_files": ["tests"],
         "tests": [{"name": name, "argv": ["sh", f"tests/{name}.sh"]} for name in ("unit", "empty")],
         **changes,
@@ -131,18 +136,18 @@ def _events(commit: str, extra: Iterable[Payload], config: dict[str, Any]) -> li
         SessionStart(agent_kind="main", model_alias="local", parent_session=""),
         SessionConfig(**known),
         Usage(cost=FreeCost(free=True), model="coder"),
-        Message(role="assistant", content=(TextPart(text="I look at the parser."),), model_alias="local"),
+        Message(role="assistant", content=(TextPart(text="I look at the program."),), model_alias="local"),
         ToolCall(call_id="1", tool="spawn_agent", arguments="{}"),
         ApprovalResponse(request_id=0, decision="allowed_by_policy", responder="", action="call.spawn_agent"),
-        SessionSpawn(child_session=child, child_agent_kind="helper", reason="look at the parser"),
+        SessionSpawn(child_session=child, child_agent_kind="helper", reason="look at the program"),
         AgentComplete(
-            child_session=child, child_agent_kind="helper", outcome="finished", result="it accepts all",
+            child_session=child, child_agent_kind="helper", outcome="finished", result="it sums nothing to 0",
             scratchpad_path="",
         ),
         *extra,
-        ToolResult(call_id="1", output="it accepts all", is_error=False, truncated=False),
+        ToolResult(call_id="1", output="it sums nothing to 0", is_error=False, truncated=False),
         Usage(cost=dollars(0.25), model="coder"),
-        Message(role="assistant", content=(TextPart(text="The parser is mended."),), model_alias="local"),
+        Message(role="assistant", content=(TextPart(text="The program is mended."),), model_alias="local"),
         SessionEnd(reason="finished", detail=""),
         NetworkSummary(),
     ]  # fmt: skip

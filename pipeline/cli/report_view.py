@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
-from pipeline.cli.screen import paint, print_facts, printable
+from pipeline.cli.screen import paint, print_facts, print_table, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 MAX_LINES = 20  # of a detail such as what a test printed: its end; the report itself has all of it
 _INDENT = " " * 10
 _COLUMN = 36  # characters up to which columns are aligned; longer names and values push the rest of their line
-_DIGEST = 12  # characters of a digest that are shown where it is as expected
+_DIGEST = 12  # characters of a digest or commit that are shown where it is as expected
+_HEX = re.compile(r"[0-9a-f]{40,}")
 
 
 def print_report(report: Report, weights: Mapping[str, float]) -> None:
@@ -40,16 +42,18 @@ def print_report(report: Report, weights: Mapping[str, float]) -> None:
 def _print_group(findings: Sequence[Finding]) -> None:
     cells = [(printable(finding.name), *_sides(finding)) for finding in findings]
     names, lefts = (min(max(len(row[column]) for row in cells), _COLUMN) for column in (0, 1))
+    told: Sequence[str] = ()
     for finding, (name, expected, actual) in zip(findings, cells, strict=True):
         mark = paint("ok    ", "green") if finding.passed else paint("FAILED", "red")
         print(f"  {mark}  {name:<{names}}  expected {expected:<{lefts}}  actual {actual}")
-        for line in _detail(finding):
+        before, told = told, _detail(finding)
+        for line in told if told != before else ():  # one reason may hold for many: it is told at the first
             print(paint(f"{_INDENT}{line}".rstrip(), "dim"))
 
 
 def _sides(finding: Finding) -> tuple[str, str]:
     expected, actual = _shown(finding.expected), _shown(finding.actual)
-    if finding.passed and "sha256" in finding.name:
+    if expected == actual and _HEX.fullmatch(actual):
         return f"{expected[:_DIGEST]}…", f"{actual[:_DIGEST]}…"
     return expected, actual
 
@@ -62,7 +66,7 @@ def _shown(value: JsonValue) -> str:
     return " ".join(printable(text).split())
 
 
-def _detail(finding: Finding) -> Iterable[str]:
+def _detail(finding: Finding) -> Sequence[str]:
     """What is told below a finding: all of it where it failed, else its first line."""
     lines = printable(finding.detail).splitlines()
     if finding.passed:
@@ -75,7 +79,6 @@ def _detail(finding: Finding) -> Iterable[str]:
 
 def _print_figures(report: Report, weights: Mapping[str, float]) -> None:
     n_passed = sum(finding.passed for finding in report.findings)
-    components = [f"{name} {value:.4f} × {weights[name]:g}" for name, value in sorted(report.reward_components.items())]
     print_facts(
         [
             ("base commit", report.base_commit),
@@ -83,9 +86,12 @@ def _print_figures(report: Report, weights: Mapping[str, float]) -> None:
             ("sandbox", _sandbox(report)),
             ("score", f"{report.score:.4f} ({n_passed} of {len(report.findings)} passed)"),
             ("reward", "-" if report.reward is None else f"{report.reward:.4f}"),
-            ("components", ", ".join(components)),
         ]
     )
+    rows = [[name, value, f"{weights[name]:g}"] for name, value in sorted(report.reward_components.items())]
+    print()
+    print_table(["component", "value", "weight"], rows, right=("value", "weight"), whole=("component",))
+    print()
     if report.fault_owner is not None:
         print(paint(f"no evidence about the model: what failed is owned by {report.fault_owner}", "yellow"))
     print(paint("passed", "green") if report.passed else paint("failed", "red"))

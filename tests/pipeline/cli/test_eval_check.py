@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,7 +28,7 @@ class Desk:
         self.commit = honest.make_fixture(self.fixture)
         honest.solve(self.fixture)
         self.log = folder / "log.jsonl"
-        self.spec = folder / "parser.zon"
+        self.spec = folder / "sum.zon"
         self.write_spec()
         self.write_log()
 
@@ -50,10 +55,12 @@ def failed(report: dict[str, Any]) -> list[str]:
 def test_a_solved_session_is_exit_0(desk: Desk) -> None:
     said = desk.check()
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("parser rejects empty input, session 01J0000000ABCDEFGHJKMNPQRS\n\nharness: 3 passed\n")
+    assert said.out.startswith(
+        "a list without numbers is refused, session 01J0000000ABCDEFGHJKMNPQRS\n\nharness: 3 passed\n"
+    )
     assert said.out.endswith("\npassed\n")
     assert re.search(r"^score +1\.0000 \((\d+) of \1 passed\)$", said.out, re.MULTILINE)
-    assert "tests 1.0000 × 1" in said.out
+    assert re.search(r"^tests +1\.0000 +1$", said.out, re.MULTILINE)
 
 
 def test_json_is_the_report_as_it_is_written(desk: Desk) -> None:
@@ -73,7 +80,7 @@ def test_a_failed_finding_is_exit_3_and_is_shown_under_its_owner(desk: Desk) -> 
     below = said.out.split("\ntest: 1 of 2 failed\n")[1].splitlines()
     assert below[0].split() == ["ok", "test:unit", "expected", "0", "actual", "0"]
     assert below[2].split() == ["FAILED", "test:empty", "expected", "0", "actual", "1"]
-    assert "an empty input is accepted" in below[3]
+    assert "a list without numbers has a sum" in below[4]
     assert said.out.endswith("\nfailed\n")
 
 
@@ -144,7 +151,7 @@ def test_a_session_of_the_store_is_named_by_its_id(desk: Desk) -> None:
 
 def test_the_same_spec_in_yaml_and_json_gives_the_same_findings(desk: Desk) -> None:
     ours = desk.check("--skip-tests", "--format", "json").json["findings"]
-    for name in ("parser.json", "parser.yaml"):
+    for name in ("sum.json", "sum.yaml"):
         (desk.folder / name).write_text(json.dumps(desk.honest.spec_of("fixture")))
         said = desk.assay(
             "eval", "check", name, "--session", desk.log, "--skip-tests", "--format", "json"
@@ -183,7 +190,7 @@ def test_a_spec_that_is_wrong_is_exit_1_with_file_line_and_field(desk: Desk) -> 
     desk.spec.write_text(desk.spec.read_text().replace(".end_reason", ".end_raeson"))
     said = desk.check()
     assert (said.code, said.out) == (1, "")
-    assert re.search(r"parser\.zon:\d+:.*unknown field 'expect\.end_raeson'; did you mean 'end_reason'\?", said.err)
+    assert re.search(r"sum\.zon:\d+:.*unknown field 'expect\.end_raeson'; did you mean 'end_reason'\?", said.err)
 
 
 def test_an_isolation_that_cannot_be_had_is_exit_2(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,3 +223,30 @@ def test_a_report_can_be_compared_with_the_next(desk: Desk) -> None:
     assert desk.assay("eval", "compare", "baseline.json", "baseline.json").code == 0
     assert desk.assay("eval", "compare", "baseline.json", "candidate.json").code == 3
     assert desk.assay("eval", "compare", "candidate.json", "baseline.json", "--minimum-score", "1").code == 0
+
+
+def test_a_terminal_gets_colours_and_a_pipe_none(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "\x1b" not in desk.check("--skip-tests").out
+    command = [sys.executable, "-m", "pipeline.cli", "eval", "check", desk.spec, "--session", desk.log, "--skip-tests"]
+    assert "\x1b[32mpassed\x1b[0m" in on_a_terminal(command)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[32m" not in on_a_terminal(command)
+
+
+def on_a_terminal(command: list[Any]) -> str:
+    """What a command writes to a terminal of its own."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env={**os.environ, "TERM": "xterm"})
+    os.close(its)
+    written = b""
+    with contextlib.suppress(OSError):  # Linux says so when the last writer has gone
+        while chunk := os.read(ours, 65_536):
+            written += chunk
+    os.close(ours)
+    assert process.wait(60) == 0, written.decode()
+    return written.decode()
+
+
+def test_one_reason_for_many_findings_is_told_once(desk: Desk) -> None:
+    desk.log.write_bytes(desk.log.read_bytes()[:-3])
+    assert desk.check("--skip-tests").out.count("not judged: the log cannot be verified") == 1

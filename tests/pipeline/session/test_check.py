@@ -60,7 +60,7 @@ def test_a_solved_session_passes_every_check(place: Place) -> None:
     assert (report.passed, report.score, report.reward, report.fault_owner) == (True, 1.0, 1.0, None)
     assert report.base_commit == place.commit
     assert report.session == place.honest.SESSION
-    assert "a number is parsed" in found(report, "test:unit").detail
+    assert "a list is summed" in found(report, "test:unit").detail
 
 
 def test_a_half_solved_session_fails_its_test_and_nobody_else_is_to_blame(place: Place) -> None:
@@ -69,7 +69,7 @@ def test_a_half_solved_session_fails_its_test_and_nobody_else_is_to_blame(place:
     assert failed(report) == ["test:empty"]
     assert found(report, "test:empty").category == "test"
     assert found(report, "test:empty").actual == 1
-    assert "an empty input is accepted" in found(report, "test:empty").detail
+    assert "a list without numbers has a sum" in found(report, "test:empty").detail
     assert report.reward_components["tests"] == 0.5
     assert report.fault_owner is None
 
@@ -103,7 +103,7 @@ def test_a_tag_that_was_moved_is_another_base(place: Place) -> None:
 
 def test_the_agents_tree_is_left_as_it_was(place: Place) -> None:
     place.check()
-    assert place.honest.git(place.fixture, "status", "--porcelain") == "M src/parser.sh"
+    assert place.honest.git(place.fixture, "status", "--porcelain") == "M src/sum.sh"
 
 
 def test_skipped_tests_are_not_judged(place: Place) -> None:
