@@ -2,11 +2,18 @@
 
 from pipeline.sandbox.beneath import Entry, Kind, digest_beneath, kind_beneath, list_beneath, read_beneath
 from pipeline.sandbox.command import CommandOutcome, Ended, NetworkDecision, SandboxedCommand
-from pipeline.sandbox.drivers import Driver, check_driver
+from pipeline.sandbox.drivers import Driver, check_driver, driver_named
 from pipeline.sandbox.limits import SandboxLimits
-from pipeline.sandbox.profile import SandboxProfile
+from pipeline.sandbox.profile import SandboxProfile, profile_of
 from pipeline.sandbox.run import run_sandboxed
-from pipeline.sandbox.workspace import Workspace, resolve_commit, restore_files, workspace_copy, workspace_of
+from pipeline.sandbox.workspace import (
+    Workspace,
+    resolve_commit,
+    restore_files,
+    sweep_workspaces,
+    workspace_copy,
+    workspace_of,
+)
 
 __all__ = [
     "CommandOutcome",
@@ -21,12 +28,15 @@ __all__ = [
     "Workspace",
     "check_driver",
     "digest_beneath",
+    "driver_named",
     "kind_beneath",
     "list_beneath",
+    "profile_of",
     "read_beneath",
     "resolve_commit",
     "restore_files",
     "run_sandboxed",
+    "sweep_workspaces",
     "workspace_copy",
     "workspace_of",
 ]

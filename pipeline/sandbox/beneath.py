@@ -110,7 +110,8 @@ def _open_at_once(base: int, path: str, flags: int, mode: int) -> int:
         if found >= 0:
             return int(found)
         number = ctypes.get_errno()
-        if number not in (errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EAGAIN):
+        # Of a link in place of a folder, it says ENOTDIR: the steps tell which of the two it is.
+        if number not in (errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EAGAIN, errno.ENOTDIR):
             raise OSError(number, os.strerror(number))
     return open_step_by_step(base, path, flags, mode)
 
@@ -128,7 +129,9 @@ def open_step_by_step(base: int, path: str, flags: int, mode: int) -> int:
             inner = _open_folder(at, step)
             os.close(at)
             at = inner
-        return os.open(last, flags | os.O_NOFOLLOW, mode, dir_fd=at)
+        return (
+            _open_folder(at, last) if flags & os.O_DIRECTORY else os.open(last, flags | os.O_NOFOLLOW, mode, dir_fd=at)
+        )
     finally:
         os.close(at)
 
@@ -234,18 +237,16 @@ def list_beneath(
     """
     n_seen = 0
     with _opened(folder) as base:
-        for entry in _walk(base, "", max_depth, leave_out):
+        for entry in _walk(base, "", max_depth, max_depth, leave_out):
             n_seen += 1
             if n_seen > max_files:
                 raise WorkspaceError(f"more than {max_files:,} files and folders; this is the most that is looked at")
             yield entry
 
 
-def _walk(at: int, above: str, depth: int, leave_out: frozenset[str] = frozenset()) -> Iterator[Entry]:
+def _walk(at: int, above: str, depth: int, max_depth: int, leave_out: frozenset[str] = frozenset()) -> Iterator[Entry]:
     if depth <= 0:
-        raise WorkspaceError(
-            f"{above[:60]!r}... lies deeper than {MAX_DEPTH} folders; this is the most that is looked at"
-        )
+        raise WorkspaceError(f"{above[:60]!r} lies deeper than {max_depth} folders; this is the most that is looked at")
     try:
         names = sorted(name for name in os.listdir(at) if name not in leave_out)
     except OSError as error:
@@ -264,7 +265,7 @@ def _walk(at: int, above: str, depth: int, leave_out: frozenset[str] = frozenset
             except OSError as error:
                 raise WorkspaceError(f"the folder {path!r} cannot be read: {error.strerror}") from None
             try:
-                yield from _walk(inner, path, depth - 1)
+                yield from _walk(inner, path, depth - 1, max_depth)
             finally:
                 os.close(inner)
 

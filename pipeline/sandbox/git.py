@@ -42,7 +42,7 @@ class TreeFile(NamedTuple):
     """100644, 100755, 120000 (a link) or 160000 (a submodule)."""
     object_id: str
     size_bytes: int
-    """Zero for a submodule."""
+    """Zero for a submodule; less than zero where the object is missing."""
 
 
 class Repository(NamedTuple):
@@ -80,7 +80,11 @@ class Repository(NamedTuple):
         found = self._run(("ls-tree", "-r", "-z", "-l", "--full-tree", commit))
         if found.returncode != 0:
             raise WorkspaceError(f"{self.source}: the tree of {commit} cannot be read: {_last_line(found.stderr)}")
-        return [_tree_file(line) for line in found.stdout.split(b"\0") if line]
+        files = [_tree_file(line) for line in found.stdout.split(b"\0") if line]
+        for file in files:
+            if file.size_bytes < 0:
+                raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} is missing")
+        return files
 
     def blobs(self, files: Sequence[TreeFile]) -> Iterator[tuple[TreeFile, bytes]]:
         """The bytes of files, one after the other, exactly as they were committed: no filter, no line ends.
@@ -294,7 +298,8 @@ def _git() -> str:
 def _tree_file(line: bytes) -> TreeFile:
     about, _, name = line.partition(b"\t")
     mode, _, object_id, size = about.decode("ascii").split()
-    return TreeFile(os.fsdecode(name), mode, object_id, 0 if size == "-" else int(size))
+    size_bytes = {"-": 0, "BAD": -1}.get(size)
+    return TreeFile(os.fsdecode(name), mode, object_id, int(size) if size_bytes is None else size_bytes)
 
 
 def _last_line(text: bytes) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 _NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_SLAVE = 0x2, 0x4, 0x1000, 0x4000, 0x80000
+_ALL_DESCRIPTORS = 65536  # more than any that are handed down
 _WRITABLE = ("workspace", "tmp", "home", "shm")
 _EMPTY = ("etc", "proxy", "tools")
 
@@ -52,6 +53,9 @@ def _bound_the_first(control: socket.socket) -> None:
     Only the sandbox's own user may do so where root is without CAP_SYS_RESOURCE. It is not done before: a number of
     processes counts in the namespace of users that the process is in, and that one is bubblewrap's to make.
     """
+    # All others belong to the sandbox, and those who read from them wait for their end.
+    os.closerange(0, control.fileno())
+    os.closerange(control.fileno() + 1, _ALL_DESCRIPTORS)
     answer = b"!"
     try:
         told = json.loads(control.recv(4096) or b"{}")

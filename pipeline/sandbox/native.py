@@ -6,6 +6,7 @@ import json
 import math
 import os
 import resource
+import select
 import socket
 import subprocess
 import sys
@@ -27,10 +28,10 @@ from pipeline.sandbox.profile import USER_ID
 from pipeline.sandbox.seccomp import filter_program
 from pipeline.sandbox.supervise import Supervised, supervise
 from pipeline.sandbox.workspace import copy_tree, give_tree_to, replace_tree
-from pipeline.store.scratch import scratch_folder
 
 SETUP_TIMEOUT_S = 60.0  # until the command may start: namespaces, mounts
 _MESSAGE_BYTES = 4096
+_LAST_WORDS_S = 2.0
 _NEEDS = (
     "driver native needs user namespaces and mounts in them, which this machine or container may forbid "
     "(kernel.unprivileged_userns_clone, user.max_user_namespaces, AppArmor, seccomp); nothing was run"
@@ -73,17 +74,14 @@ def run_native(command: SandboxedCommand, environment: Mapping[str, str]) -> Com
 def _laid_out(command: SandboxedCommand, environment: Mapping[str, str]) -> Iterator[_Sandbox]:
     tool = find_bubblewrap(environment)
     with ExitStack() as stack:
-        mount_point = stack.enter_context(scratch_folder("sandbox"))
-        # Other users get through here to the folders that are laid out, and find nothing else.
-        mount_point.chmod(0o711)
         (block, let_go), (status, telling) = pipe(), pipe()
         inherited = {"block": block, "status": telling, "seccomp": filled(filter_program())}
         for end in (let_go, status, *inherited.values()):
             stack.enter_context(end)
         numbers = {name: end.number for name, end in inherited.items()}
-        inherited["options"] = stack.enter_context(filled(options_for(command, mount_point, numbers)))
+        inherited["options"] = stack.enter_context(filled(options_for(command, numbers)))
         numbers["options"] = inherited["options"].number
-        order = order_for(command, tool, mount_point, numbers)
+        order = order_for(command, tool, numbers)
         process, control = stack.enter_context(_launched(order, list(numbers.values())))
         for end in inherited.values():
             end.close()
@@ -127,8 +125,11 @@ def _handed_over(control: socket.socket, process: subprocess.Popen[bytes]) -> De
 
 
 def _last_words(process: subprocess.Popen[bytes]) -> str:
-    output = cast("IO[bytes]", process.stdout).read(_MESSAGE_BYTES).decode("utf-8", "replace").strip()
-    return output.splitlines()[-1] if output else ""
+    number, waiting = cast("IO[bytes]", process.stdout).fileno(), select.poll()
+    waiting.register(number, select.POLLIN)
+    said = os.read(number, _MESSAGE_BYTES) if waiting.poll(_LAST_WORDS_S * 1000) else b""
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 @contextmanager

@@ -19,10 +19,11 @@ from typing import NamedTuple
 from pipeline.errors import InputError, WorkspaceError
 from pipeline.sandbox.beneath import Entry, Kind, checked_path, kind_beneath, list_beneath, open_beneath, open_file
 from pipeline.sandbox.git import Repository, TreeFile, git_folder, lent_repository
-from pipeline.store.scratch import scratch_folder
+from pipeline.store.scratch import scratch_folder, sweep_scratch
 
 PURPOSE = "workspace"
-"""In the names of the folders."""
+PURPOSES = (PURPOSE, "git", "open")
+"""In the names of the folders that this package makes."""
 MAX_TREE_BYTES = 2 * 2**30  # of the files of one tree
 MAX_LINK_BYTES = 4096
 _GIT_NAMES = frozenset({".git"})
@@ -36,6 +37,11 @@ class Workspace(NamedTuple):
     path: Path
     base_commit: str | None
     """The full id of the commit that it shows; None: it is a copy of a folder."""
+
+
+def sweep_workspaces(*, apply: bool) -> list[Path]:
+    """Folders that killed processes left: trees, lent repositories. Removed where `apply` is set."""
+    return [folder for purpose in PURPOSES for folder in sweep_scratch(purpose, apply=apply)]
 
 
 def resolve_commit(fixture: Path, base_commit: str = "HEAD") -> str | None:

@@ -26,12 +26,12 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
     Args:
         purpose: a word for its name.
     """
-    prefix = f"assay-{purpose}-"
+    prefix = _prefix(purpose)
     with _sweeping:
         place = tempfile.gettempdir()
         if (place, prefix) not in _swept:
             _swept.add((place, prefix))
-            _sweep(Path(place), prefix)
+            sweep_scratch(purpose, apply=True)
     with tempfile.TemporaryDirectory(prefix=prefix) as name:
         fresh = Path(name, f"{LOCK}-new")
         lock = os.open(fresh, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -44,28 +44,47 @@ def scratch_folder(purpose: str) -> Iterator[Path]:
             os.close(lock)
 
 
-def _sweep(place: Path, prefix: str) -> None:
-    for folder in place.glob(f"{prefix}*"):
-        try:
-            lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
-        except FileNotFoundError:
-            _remove_old(folder)
-            continue
-        except OSError:  # somebody else's
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # its process lives
-            pass
-        finally:
-            os.close(lock)
+def sweep_scratch(purpose: str, *, apply: bool) -> list[Path]:
+    """The folders that killed processes left, removed where `apply` is set."""
+    found = []
+    for folder in sorted(Path(tempfile.gettempdir()).glob(f"{_prefix(purpose)}*")):
+        with _taken(folder) as is_left:
+            if is_left:
+                found.append(folder)
+                if apply:
+                    shutil.rmtree(folder, ignore_errors=True)
+    return found
 
 
-def _remove_old(folder: Path) -> None:
+def _prefix(purpose: str) -> str:
+    return f"assay-{purpose}-"
+
+
+@contextmanager
+def _taken(folder: Path) -> Iterator[bool]:
+    """Whether nobody has a folder any more; it is locked meanwhile."""
     try:
-        is_old = time.time() - folder.stat().st_mtime > UNLOCKED_S
-    except OSError:  # removed by its process
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield _is_old(folder)
         return
-    if is_old:
-        shutil.rmtree(folder, ignore_errors=True)
+    except OSError:  # somebody else's
+        yield False
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # its process lives
+        os.close(lock)
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.close(lock)
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return time.time() - folder.stat().st_mtime > UNLOCKED_S
+    except OSError:  # removed by its process
+        return False

@@ -103,6 +103,7 @@ def ground(folder: Path) -> Iterator[Ground]:
     folder.chmod(0o755)
     (folder / "others" / "secret.txt").write_text(secret, encoding="utf-8")
     (folder / "workspace" / "honest.txt").write_text("honest\n", encoding="utf-8")
+    before = {name: value for name, value in os.environ.items() if name == "ASSAY_TEST_SECRET"}
     os.environ["ASSAY_TEST_SECRET"] = secret
     victim = subprocess.Popen(["sleep", "600"], env={"TOKEN": secret})
     heard: list[str] = []
@@ -120,7 +121,8 @@ def ground(folder: Path) -> Iterator[Ground]:
     try:
         yield Ground(folder, secret, victim.pid, tcp.getsockname()[1], abstract, heard)
     finally:
-        del os.environ["ASSAY_TEST_SECRET"]
+        os.environ.pop("ASSAY_TEST_SECRET", None)
+        os.environ |= before
         victim.kill()
         victim.wait()
         for server in servers:

@@ -1,5 +1,7 @@
 """Attacks by a program in the sandbox, as data: group, name, what it does, how it may end."""
 
+# ruff: noqa: E501 - one attack a line
+
 from __future__ import annotations
 
 import platform

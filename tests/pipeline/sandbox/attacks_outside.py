@@ -1,5 +1,7 @@
 """Attacks by what is left behind: files that the harness reads, repositories that it takes commits from."""
 
+# ruff: noqa: E501 - one attack a line
+
 from __future__ import annotations
 
 import contextlib
