@@ -405,6 +405,8 @@ def _committed(*entries: tuple[str, str, bytes]) -> Callable[[Ground], str]:
             with contextlib.suppress(AssayError):
                 if at.secret.encode() in b"".join(_workspace(tree, "HEAD")):
                     return "the secret was read"
+            if _laid_out_git(tree):
+                return "a folder was laid out that git may take for its own"
             if sorted(os.listdir(at.folder)) != before or Path(name, "planted").exists():
                 return "a file was planted"
             if Path(tempfile.gettempdir(), "planted").exists():
@@ -412,6 +414,13 @@ def _committed(*entries: tuple[str, str, bytes]) -> Callable[[Ground], str]:
         return at.damage()
 
     return attempt
+
+
+def _laid_out_git(tree: Path) -> bool:
+    with contextlib.suppress(AssayError), workspace_of(tree) as made:
+        names = {name.replace("\u200c", "").lower() for name in os.listdir(made.path)}
+        return bool(names & {".git", "git~1"})
+    return False
 
 
 COMMITTED = {
