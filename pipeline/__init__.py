@@ -68,8 +68,8 @@ _HOMES = {
         "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
         "EvaluationRunFailedError ExistsError FailingRunError FunctionBuildError FunctionError "
         "FunctionSignatureError InputError InterruptedRunError MissingError NoRowsError PlanMismatchError RetryError "
-        "SandboxError StoreError UnavailableError UnsafeFileError UnsafeStoreError UntrustedFunctionError WorkspaceError "
-        "ZonError"
+        "SandboxError StoreError UnavailableError UnsafeFileError UnsafeStoreError UntrustedFunctionError "
+        "WorkspaceError ZonError"
     ),
     "pipeline.evaluation": (
         "Evaluation EvaluationClient EvaluationRun EvaluationRunStatus EvaluationScorer EvaluationSuite Scores "
