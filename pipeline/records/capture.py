@@ -74,7 +74,7 @@ class EndState(Record):
     end_tree: str
     """Digest of the tree that the session left."""
     patch_base64: Base64Bytes
-    """From the tree at the beginning to the one at the end, as `git diff --binary` writes it; empty: nothing changed."""
+    """From the tree at the beginning to that at the end, as `git diff --binary` writes it; empty: nothing changed."""
 
 
 class Capture(Document):
