@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +89,29 @@ def spec_of(folder: Path, **changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def write_session(path: Path, commit: str, kind: str, task: str = TASK) -> Path:
+    """The log of one of `KINDS`; what a session solved is told by the tree beside it, not by its log."""
+    write_log(path, commit, task=task, **KINDS[kind])
+    if kind == TAMPERED:
+        path.write_bytes(path.read_bytes().replace(b'"value":0.25', b'"value":0.05'))
+    return path
+
+
 def write_log(
-    path: Path, commit: str, *, without: Iterable[str] = (), extra: Iterable[Payload] = (), **config: Any
+    path: Path,
+    commit: str,
+    *,
+    task: str = TASK,
+    without: Iterable[str] = (),
+    extra: Sequence[Payload] = (),
+    **config: Any,
 ) -> Path:
     """The log of one honest session.
 
     Args:
         path: of the log.
         commit: from which the session began.
+        task: what the agent was asked.
         without: wire names of events that are left out.
         extra: events of the turn, beside the usual ones.
         config: members of `session.config` that are others.
@@ -104,7 +119,7 @@ def write_log(
     left_out = frozenset(without)
     clock = itertools.count(1_760_000_000_000)
     with AuditLogWriter(path, SESSION, lambda: next(clock)) as log:
-        for event in _events(commit, extra, config):
+        for event in _events(commit, task, extra, config):
             if event.wire_name not in left_out:
                 log.append(event)
     return path
@@ -126,13 +141,26 @@ def connected(host: str) -> NetworkConnection:
     return NetworkConnection(host=host, granted=1)
 
 
-def _events(commit: str, extra: Iterable[Payload], config: dict[str, Any]) -> list[Payload]:
+SOLVED_SESSION, HALF_SOLVED, TAMPERED = "solved", "half solved", "tampered"
+KINDS: Mapping[str, Mapping[str, Any]] = {
+    SOLVED_SESSION: {},
+    HALF_SOLVED: {},
+    "lost child": {"extra": [lost_child()]},
+    "refused": {"extra": [refused()]},
+    "over budget": {"extra": [Usage(cost=dollars(3.0), model="coder")]},
+    "network used": {"extra": [connected("example.invalid")]},
+    TAMPERED: {},
+}
+"""Sessions of which one thing is known beforehand, and how their logs differ (see `write_log`)."""
+
+
+def _events(commit: str, task: str, extra: Sequence[Payload], config: dict[str, Any]) -> list[Payload]:
     child = "01J0000001ABCDEFGHJKMNPQRS"
     known = {"config_hash": CONFIG, "sandbox_hash": SANDBOX, "sandbox_driver": "native", **config}
     return [
         WorkspaceOpen(kind="worktree", attempt="1", path="/w", base_commit=commit),
         SandboxOpen(attempt="1", write_execute="strict", decision="allow"),
-        Message(role="user", content=(TextPart(text=TASK),)),
+        Message(role="user", content=(TextPart(text=task),)),
         SessionStart(agent_kind="main", model_alias="local", parent_session=""),
         SessionConfig(**known),
         Usage(cost=FreeCost(free=True), model="coder"),
@@ -149,5 +177,5 @@ def _events(commit: str, extra: Iterable[Payload], config: dict[str, Any]) -> li
         Usage(cost=dollars(0.25), model="coder"),
         Message(role="assistant", content=(TextPart(text="The program is mended."),), model_alias="local"),
         SessionEnd(reason="finished", detail=""),
-        NetworkSummary(),
+        NetworkSummary(granted=sum(isinstance(event, NetworkConnection) for event in extra)),
     ]  # fmt: skip

@@ -84,25 +84,49 @@ def test_a_failed_finding_is_exit_3_and_is_shown_under_its_owner(desk: Desk) -> 
     assert said.out.endswith("\nfailed\n")
 
 
-SESSIONS = {
-    "a lost child": (lambda h: {"extra": [h.lost_child()]}, ["session.subagents.complete"], "harness"),
-    "refused": (lambda h: {"extra": [h.refused()]}, ["session.no_refusals"], None),
-    "over budget": (lambda h: {"extra": [h.Usage(cost=h.dollars(3.0))]}, ["session.max_cost"], None),
+# Of each kind of session: what fails, who owns a fault, and the exit status.
+KINDS: dict[str, tuple[list[str], str | None, int]] = {
+    "solved": ([], None, 0),
+    "half solved": (["test:empty"], None, 3),
+    "lost child": (["session.subagents.complete"], "harness", 3),
+    "refused": (["session.no_refusals"], None, 3),
+    "over budget": (["session.max_cost"], None, 3),
+    "network used": (["network.forbidden_host:example.invalid", "network.none"], None, 3),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_session_fails_what_it_should_and_nothing_else(desk: Desk, kind: str) -> None:
+    names, owner, code = KINDS[kind]
+    desk.log.unlink()
+    desk.honest.write_session(desk.log, desk.commit, kind)
+    desk.honest.solve(desk.fixture, desk.honest.HALF if kind == desk.honest.HALF_SOLVED else desk.honest.SOLVED)
+    said = desk.check("--format", "json")
+    assert said.code == code
+    assert (failed(said.json), said.json["fault_owner"]) == (names, owner)
+
+
+def test_a_tampered_log_is_exit_9_and_not_the_models_failure(desk: Desk) -> None:
+    desk.log.unlink()
+    desk.honest.write_session(desk.log, desk.commit, desk.honest.TAMPERED)
+    said = desk.check("--format", "json")
+    assert said.code == 9
+    assert "audit.chain" in failed(said.json)
+    assert said.json["fault_owner"] == "harness"
+    assert not [each for each in said.json["findings"] if each["category"] == "model" and not each["passed"]]
+
+
+EVENTS = {
     "a price that is not known": (lambda h: {"extra": [h.Usage()]}, ["session.max_cost"], None),
-    "network used": (
-        lambda h: {"extra": [h.connected("example.invalid")]},
-        ["network.forbidden_host:example.invalid", "network.none"],
-        None,
-    ),
     "another sandbox": (lambda h: {"sandbox_driver": "none"}, ["sandbox.driver"], "sandbox"),
     "no end": (lambda h: {"without": ["session.end"]}, ["session.end_reason"], None),
     "no child": (lambda h: {"without": ["session.spawn"]}, ["session.subagents.min"], None),
 }
 
 
-@pytest.mark.parametrize("what", SESSIONS)
+@pytest.mark.parametrize("what", EVENTS)
 def test_each_failure_has_its_owner(desk: Desk, what: str) -> None:
-    changes, names, owner = SESSIONS[what]
+    changes, names, owner = EVENTS[what]
     desk.write_log(**changes(desk.honest))
     said = desk.check("--skip-tests", "--format", "json")
     assert said.code == 3
