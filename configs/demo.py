@@ -1,12 +1,10 @@
 """What `make demo` runs: the quick start, then 20,000 rows on a local Ray, then DuckDB over the result's files."""
 
-import os
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 
-CONFIGS = Path(__file__).resolve().parent
+from steps import ASSAY, CONFIGS, shown, step
+
 STORE = Path("demo-results").resolve()
 ROWS = CONFIGS / "reasoning" / "rows.parquet"
 READ = (
@@ -15,21 +13,9 @@ READ = (
 )
 
 
-def step(title: str, *command: str) -> None:
-    """Show a command as one would type it, and run it."""
-    print(f"\n== {title}\n$ {shlex.join(command)}", flush=True)
-    subprocess.run(command, check=True)
-
-
 def run_config(title: str, config: Path) -> None:
     """A new run of a config, also where one is finished already."""
-    assay = shown(Path(sys.executable).with_name("assay"))
-    step(title, assay, "run", shown(config), "--store", shown(STORE), "--new")
-
-
-def shown(path: str | Path) -> str:
-    """A path as one would type it here."""
-    return os.path.relpath(path)
+    step(title, ASSAY, "run", shown(config), "--store", shown(STORE), "--new")
 
 
 def newest_result() -> str:
@@ -55,7 +41,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except subprocess.CalledProcessError as failed:
-        sys.exit(failed.returncode)
+    main()

@@ -24,7 +24,7 @@ CASES = {
 }
 """Folder → number of the problem."""
 
-_CANDIDATE = '''"""The function that is judged, in a process of its own: what it does to its process cannot pass a test."""
+_CANDIDATE = '''"""The function that is judged, in a process of its own: nothing that it does there can pass a test."""
 
 import json
 import subprocess

@@ -68,7 +68,7 @@ def _shown(value: JsonValue) -> str:
 
 def _detail(finding: Finding) -> Sequence[str]:
     """What is told below a finding: all of it where it failed, else its first line."""
-    lines = printable(finding.detail).splitlines()
+    lines = printable(finding.detail).rstrip().splitlines()
     if finding.passed:
         return lines[:1]
     hidden = len(lines) - MAX_LINES

@@ -9,13 +9,14 @@ import pytest
 
 import scorers
 from pipeline.records.run_config import FunctionEntry, SqlEntry, load_run_config
+from pipeline.session.spec_file import load_spec
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 MADE_BY_SCRIPTS = {CONFIGS / "reasoning" / "rows.parquet"}
 FILES = sorted(
     path
     for path in CONFIGS.rglob("*")
-    if path.is_file() and path not in MADE_BY_SCRIPTS and "__pycache__" not in path.parts
+    if path.is_file() and path not in MADE_BY_SCRIPTS and not {"__pycache__", "fixtures"} & set(path.parts)
 )
 
 
@@ -48,8 +49,21 @@ def read_rows(path: Path) -> None:
     assert all(set(row) == set(rows[0]) for row in rows)
 
 
+def read_yaml(path: Path) -> None:
+    if path.parent.name == "evals":
+        read_spec(path)
+    else:
+        read_run_config(path)
+
+
+def read_spec(path: Path) -> None:
+    assert load_spec(path, "check").spec.tests
+
+
 READERS: dict[str, Callable[[Path], object]] = {
-    ".yaml": read_run_config,
+    ".yaml": read_yaml,
+    ".zon": read_spec,
+    ".json": read_spec,
     ".jsonl": read_rows,
     ".py": lambda path: compile(path.read_text(), path, "exec"),
     ".md": Path.read_text,
