@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.on_demand import on_demand
+
 if TYPE_CHECKING:
     import scorers as scorers
     from pipeline.engine.ray_data import from_ray_dataset as from_ray_dataset
@@ -80,20 +82,16 @@ _HOMES = {
     "pipeline.store": "DatasetClient Store",
     "scorers": "EvaluationScorerResult",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+_fetch, _names = on_demand(__name__, _HOMES)
 
-__all__ = sorted([*_HOME_OF, "scorers"])
+__all__ = sorted([*_names, "scorers"])
 
 
 def __getattr__(name: str) -> Any:
     if name == "scorers":
-        value: Any = import_module("scorers")
-    elif name in _HOME_OF:
-        value = getattr(import_module(_HOME_OF[name]), name)
-    else:
-        raise AttributeError(f"module 'pipeline' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        globals()[name] = import_module(name)
+        return globals()[name]
+    return _fetch(name)
 
 
 def __dir__() -> list[str]:

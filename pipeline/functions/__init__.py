@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pipeline.on_demand import on_demand
 
 if TYPE_CHECKING:
     from pipeline.functions.attach import check_columns as check_columns
@@ -36,30 +37,20 @@ if TYPE_CHECKING:
     from pipeline.functions.units import report_units as report_units
 
 _HOMES = {
-    "attach": "check_columns deploy_for require_scorer require_task",
-    "caller": "CallColumns FunctionCaller",
-    "decorator": "function",
-    "failures": "RowOutcome",
-    "files": "load_function_file load_function_reference",
-    "handle": "RemoteFunction",
-    "options": "FunctionOptions memory_bytes",
-    "policies": "ConcurrencyPolicy RateLimitPolicy RetryPolicy",
-    "registry": "FunctionMaterial load_function",
-    "row_calls": "Outcomes RowCalls",
-    "scorer": "FunctionScorer",
-    "secret": "Secret missing_names missing_secrets",
-    "timings": "CallTimings",
-    "trust": "TrustPolicy is_trusted",
-    "units": "report_units",
+    ".attach": "check_columns deploy_for require_scorer require_task",
+    ".caller": "CallColumns FunctionCaller",
+    ".decorator": "function",
+    ".failures": "RowOutcome",
+    ".files": "load_function_file load_function_reference",
+    ".handle": "RemoteFunction",
+    ".options": "FunctionOptions memory_bytes",
+    ".policies": "ConcurrencyPolicy RateLimitPolicy RetryPolicy",
+    ".registry": "FunctionMaterial load_function",
+    ".row_calls": "Outcomes RowCalls",
+    ".scorer": "FunctionScorer",
+    ".secret": "Secret missing_names missing_secrets",
+    ".timings": "CallTimings",
+    ".trust": "TrustPolicy is_trusted",
+    ".units": "report_units",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
-
-__all__ = sorted(_HOME_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module 'pipeline.functions' has no attribute {name!r}")
-    value = getattr(import_module(f"pipeline.functions.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __all__ = on_demand(__name__, _HOMES)

@@ -25,7 +25,7 @@ class WireRecord(BaseModel):
     what lets a reader recognise an object of a form that it has seen before without looking at it again.
     """
 
-    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="allow", allow_inf_nan=False, defer_build=True)
 
     only_if_set: ClassVar[frozenset[str]] = frozenset()
     """Fields that are written only where they are true or not empty."""
