@@ -133,7 +133,7 @@ def compare(log: Log, kind: str, turns: int) -> list[Row]:
     }
     rows = []
     for (what, how), own in zip(told.items(), others, strict=True):
-        has_target = what == "verify"
+        has_target = what in ("verify", "read")
         rows.append(
             Row(
                 f"{what} an audit log of {kind}",

@@ -30,8 +30,10 @@ class LogBytes:
         OSError: while reading.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, has_digest: bool = True) -> None:
         self.path = path
+        self.has_digest = has_digest
+        """Whether a digest is taken of what is read."""
         self.n_bytes = 0
         """Bytes that have been read."""
         self.is_too_long = False
@@ -68,7 +70,7 @@ class LogBytes:
 
     @property
     def sha256(self) -> str:
-        """Digest of the bytes read so far."""
+        """Digest of the bytes read so far, if one is taken."""
         self._wait(0)
         return self._digest.hexdigest()
 
@@ -106,6 +108,11 @@ class LogBytes:
         wanted = min(n_bytes, self._size - self.n_bytes)
         block = self._file.read(wanted) if wanted > 0 else b""
         self.n_bytes += len(block)
+        if self.has_digest:
+            self._take_digest(block)
+        return block
+
+    def _take_digest(self, block: bytes) -> None:
         if len(block) < _WORTH_A_THREAD:
             self._wait(0)
             self._digest.update(block)
@@ -113,7 +120,6 @@ class LogBytes:
             self._wait(_BLOCKS_AHEAD)
             self._thread = self._thread or ThreadPoolExecutor(1)
             self._digesting.append(self._thread.submit(self._digest.update, block))
-        return block
 
     def _wait(self, n_left: int) -> None:
         while len(self._digesting) > n_left:
