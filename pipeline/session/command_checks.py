@@ -13,6 +13,8 @@ from pipeline.session.findings import Judged, finding
 
 NOT_PROTECTED = "tests not protected: the spec has no test_files, so the agent could have changed what judges it"
 
+NOT_SANDBOXED = "run without a sandbox, with all rights of whoever checked: what it printed is no evidence of isolation"
+
 
 def check_commands(spec: EvalSpec, tree: TreeEvidence, results: Sequence[CommandResult]) -> Iterable[Finding]:
     """One finding for each test command of the spec, whether it has a result or not."""
@@ -55,7 +57,8 @@ def _signal_name(number: int) -> str:
 
 def _told(result: CommandResult) -> str:
     """For a person: what is to be known about the judgement, then what the command printed."""
-    lines = [] if result.is_protected else [NOT_PROTECTED]
+    lines = [] if result.is_sandboxed else [NOT_SANDBOXED]
+    lines += [] if result.is_protected else [NOT_PROTECTED]
     if result.not_started:
         lines.append(f"could not be started, though it starts on the untouched fixture: {result.not_started}")
     if result.is_cut:

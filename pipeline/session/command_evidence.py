@@ -74,7 +74,7 @@ def _run_on(test: TestCommand, spec: EvalSpec, setting: CommandSetting, tree: Pa
         return _not_started(test, spec, setting, str(error))
     if outcome.ended is Ended.COULD_NOT_START:
         return _not_started(test, spec, setting, outcome.reason or "no reason is known")
-    return _result(test, spec, outcome)
+    return _result(test, spec, outcome)._replace(is_sandboxed=setting.driver is not Driver.NONE)
 
 
 def _not_started(test: TestCommand, spec: EvalSpec, setting: CommandSetting, reason: str) -> CommandResult:

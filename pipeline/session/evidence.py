@@ -78,3 +78,5 @@ class CommandResult(NamedTuple):
     """Whether there was more."""
     is_protected: bool = False
     """Whether the files that judge were restored from the base commit."""
+    is_sandboxed: bool = True
+    """Whether it ran in isolation, and not with all rights of the caller."""

@@ -227,7 +227,9 @@ def test_an_isolation_that_cannot_be_had_is_exit_2(desk: Desk, monkeypatch: pyte
 
 def test_commands_run_open_only_where_that_is_allowed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASSAY_UNSAFE_NO_SANDBOX", "1")
-    assert desk.check("--sandbox", "none").code == 0
+    allowed = desk.check("--sandbox", "none")
+    assert allowed.code == 0
+    assert "run without a sandbox, with all rights" in allowed.out
 
 
 def test_escapes_in_what_a_test_prints_are_shown_as_text(desk: Desk) -> None:
@@ -247,6 +249,14 @@ def test_a_report_can_be_compared_with_the_next(desk: Desk) -> None:
     assert desk.assay("eval", "compare", "baseline.json", "baseline.json").code == 0
     assert desk.assay("eval", "compare", "baseline.json", "candidate.json").code == 3
     assert desk.assay("eval", "compare", "candidate.json", "baseline.json", "--minimum-score", "1").code == 0
+
+
+def test_an_event_that_is_not_known_is_told_with_the_nearest_name_wherever_it_is_asked_for(desk: Desk) -> None:
+    desk.write_spec(expect={"forbidden_events": ["sesion.imported"], "required_events": ["usgae"]})
+    said = desk.check("--skip-tests")
+    assert said.code == 3
+    assert "no event of that name is known here; did you mean 'session.imported'" in said.out
+    assert "did you mean 'usage'?" in said.out
 
 
 def test_a_terminal_gets_colours_and_a_pipe_none(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
