@@ -58,7 +58,7 @@ def _signal_name(number: int) -> str:
 def _told(result: CommandResult) -> str:
     """For a person: what is to be known about the judgement, then what the command printed."""
     lines = [] if result.is_sandboxed else [NOT_SANDBOXED]
-    lines += [] if result.is_protected else [NOT_PROTECTED]
+    lines += [] if result.is_protected or result.not_started else [NOT_PROTECTED]
     if result.not_started:
         lines.append(f"could not be started, though it starts on the untouched fixture: {result.not_started}")
     if result.is_cut:
