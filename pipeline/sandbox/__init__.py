@@ -3,6 +3,7 @@
 from pipeline.sandbox.beneath import Entry, Kind, digest_beneath, kind_beneath, list_beneath, read_beneath
 from pipeline.sandbox.command import CommandOutcome, Ended, NetworkDecision, SandboxedCommand
 from pipeline.sandbox.drivers import Driver, check_driver, driver_named
+from pipeline.sandbox.end_state import Change, change_of, changed_workspace
 from pipeline.sandbox.limits import SandboxLimits
 from pipeline.sandbox.profile import SandboxProfile, profile_of
 from pipeline.sandbox.run import run_sandboxed
@@ -16,6 +17,7 @@ from pipeline.sandbox.workspace import (
 )
 
 __all__ = [
+    "Change",
     "CommandOutcome",
     "Driver",
     "Ended",
@@ -26,6 +28,8 @@ __all__ = [
     "SandboxProfile",
     "SandboxedCommand",
     "Workspace",
+    "change_of",
+    "changed_workspace",
     "check_driver",
     "digest_beneath",
     "driver_named",

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,6 +117,7 @@ def _open_at_once(base: int, path: str, flags: int, mode: int) -> int:
     return open_step_by_step(base, path, flags, mode)
 
 
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 

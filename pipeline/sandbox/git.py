@@ -51,6 +51,8 @@ class Repository(NamedTuple):
     git_dir: Path
     objects: Path
     source: Path
+    own_objects: Path | None = None
+    """Where new objects go, beside the lent ones, which are never added to; None: none can be made."""
 
     def commit_of(self, revision: str) -> str:
         """The full id of the commit that a revision names.
@@ -62,7 +64,7 @@ class Repository(NamedTuple):
         if not revision or revision.startswith("-") or any(mark in revision for mark in "\0\n\r"):
             raise InputError(f"base_commit {revision!r} is no revision; expected one such as HEAD, a tag or a full id")
         command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        found = self._run(command)
+        found = self.run(command)
         commit = found.stdout.decode("ascii", "replace").strip()
         if found.returncode != 0 or not _OBJECT_ID.fullmatch(commit):
             raise WorkspaceError(
@@ -71,13 +73,17 @@ class Repository(NamedTuple):
             )
         return commit
 
+    def empty_tree(self) -> str:
+        """The id of a tree without files, by which the length of ids is known."""
+        return self.run(("hash-object", "-t", "tree", os.devnull)).stdout.decode("ascii").strip()
+
     def files(self, commit: str) -> list[TreeFile]:
-        """Every file of a commit, by path, with submodules as entries of their own.
+        """Every file of a commit or a tree, by path, with submodules as entries of their own.
 
         Raises:
             WorkspaceError: objects are missing.
         """
-        found = self._run(("ls-tree", "-r", "-z", "-l", "--full-tree", commit))
+        found = self.run(("ls-tree", "-r", "-z", "-l", "--full-tree", commit))
         if found.returncode != 0:
             raise WorkspaceError(f"{self.source}: the tree of {commit} cannot be read: {_last_line(found.stderr)}")
         files = [_tree_file(line) for line in found.stdout.split(b"\0") if line]
@@ -118,14 +124,27 @@ class Repository(NamedTuple):
             raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} cannot be read")
         return data
 
-    def _run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    def run(
+        self, arguments: Sequence[str], told: bytes = b"", index: Path | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run git on this repository.
+
+        Args:
+            arguments: the command and its arguments.
+            told: on its standard input.
+            index: the file of its index; None: it has none.
+
+        Raises:
+            WorkspaceError: it took too long.
+        """
         command = self._command(arguments)
+        environment = self._environment() | ({"GIT_INDEX_FILE": str(index)} if index else {})
         try:
             return subprocess.run(
                 command,
-                env=self._environment(),
+                env=environment,
                 cwd=self.git_dir,
-                stdin=subprocess.DEVNULL,
+                input=told,
                 capture_output=True,
                 timeout=GIT_TIMEOUT_S,
                 check=False,
@@ -138,7 +157,12 @@ class Repository(NamedTuple):
         return [_git(), "--no-replace-objects", *settings, f"--git-dir={self.git_dir}", *arguments]
 
     def _environment(self) -> dict[str, str]:
-        return _bare_environment(self.git_dir) | {"GIT_OBJECT_DIRECTORY": str(self.objects)}
+        found = _bare_environment(self.git_dir)
+        if self.own_objects is None:
+            return found | {"GIT_OBJECT_DIRECTORY": str(self.objects)}
+        quoted = str(self.objects).replace("\\", "\\\\").replace('"', '\\"')  # a colon separates folders
+        lent = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{quoted}"'}
+        return found | {"GIT_OBJECT_DIRECTORY": str(self.own_objects)} | lent
 
 
 @contextmanager
@@ -156,6 +180,19 @@ def lent_repository(fixture: Path) -> Iterator[Repository]:
             yield _lend(fixture, found, scratch)
     except (UnsafeFileError, FileNotFoundError) as error:
         raise WorkspaceError(f"{fixture}: its git folder cannot be read safely: {error}") from None
+
+
+@contextmanager
+def own_repository() -> Iterator[Repository]:
+    """An empty repository of our own, for trees of a fixture without git.
+
+    Raises:
+        WorkspaceError: git is missing.
+    """
+    with scratch_folder("git") as scratch:
+        git_dir = scratch / "repository.git"
+        _initialise(git_dir, "sha1")
+        yield Repository(git_dir, git_dir / "objects", git_dir, git_dir / "objects")
 
 
 def git_folder(fixture: Path) -> Path | None:

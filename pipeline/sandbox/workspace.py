@@ -78,8 +78,8 @@ def workspace_of(fixture: Path, base_commit: str = "HEAD") -> Iterator[Workspace
         tree.mkdir()
         with lent_repository(fixture) as repository:
             commit = repository.commit_of(base_commit)
-            with _told("the fixture cannot be laid out"):
-                _write_files(repository, repository.files(commit), tree)
+            with told_of_tree("the fixture cannot be laid out"):
+                write_files(repository, repository.files(commit), tree)
         yield Workspace(tree, commit)
 
 
@@ -94,7 +94,7 @@ def workspace_copy(folder: Path) -> Iterator[Workspace]:
     with scratch_folder(PURPOSE) as scratch:
         tree = scratch / "tree"
         tree.mkdir()
-        with _told(f"{folder} cannot be copied"):
+        with told_of_tree(f"{folder} cannot be copied"):
             copy_tree(folder, tree, leave_out=_GIT_NAMES)
         yield Workspace(tree, None)
 
@@ -117,13 +117,13 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
         for glob in globs:
             if not any(_matches(file.path, [glob]) for file in files):
                 raise WorkspaceError(f"test_files: no file of {commit} matches {glob!r}")
-        with _told("test_files cannot be restored"):
+        with told_of_tree("test_files cannot be restored"):
             for entry in list(list_beneath(workspace)):
                 if _matches(entry.path, globs):
                     _remove(workspace, entry.path)
             for file in files:
                 _make_way(workspace, file.path)
-            _write_files(repository, files, workspace)
+            write_files(repository, files, workspace)
     return tuple(file.path for file in files)
 
 
@@ -138,7 +138,7 @@ def copy_tree(source: Path | int, target: Path | int, *, leave_out: frozenset[st
         if entry.kind is Kind.FOLDER:
             _make_folder(target, entry.path)
         elif entry.kind is Kind.LINK:
-            _make_link(target, entry.path, _link_text(source, entry.path))
+            _make_link(target, entry.path, link_text(source, entry.path))
         elif entry.kind is Kind.FILE:
             with suppress(FileNotFoundError):  # gone meanwhile
                 size_bytes += _copy_file(source, target, entry, MAX_TREE_BYTES - size_bytes)
@@ -154,7 +154,7 @@ def replace_tree(source: int, target: Path) -> None:
     with scratch_folder(PURPOSE) as scratch:
         whole = scratch / "tree"
         whole.mkdir()
-        with _told(f"what was done in {target} cannot be copied"):
+        with told_of_tree(f"what was done in {target} cannot be copied"):
             copy_tree(source, whole)
             for name in os.listdir(target):
                 _remove(target, name)
@@ -183,7 +183,12 @@ def _copy_file(source: Path | int, target: Path | int, entry: Entry, most: int) 
     return size_bytes
 
 
-def _write_files(repository: Repository, files: Sequence[TreeFile], tree: Path) -> None:
+def write_files(repository: Repository, files: Sequence[TreeFile], tree: Path) -> None:
+    """Lay files of a commit out in a folder of ours; nothing stands at their paths yet.
+
+    Raises:
+        WorkspaceError: they are too large together, or a path is not safe.
+    """
     if sum(file.size_bytes for file in files) > MAX_TREE_BYTES:
         raise _too_large()
     for file in files:
@@ -214,6 +219,15 @@ def _checked_tree_path(path: str) -> None:
             raise WorkspaceError(f"the commit holds a path that is not safe: {path!r} has a step .git")
 
 
+def is_tree_path(path: str) -> bool:
+    """Whether git could hold something at a path."""
+    try:
+        _checked_tree_path(path)
+    except WorkspaceError:
+        return False
+    return True
+
+
 def _make_folder(tree: Path | int, path: str) -> None:
     above = ""
     for step in path.split("/") if path else ():
@@ -230,7 +244,8 @@ def _make_link(tree: Path | int, path: str, text: bytes) -> None:
         os.symlink(text, os.fsencode(last), dir_fd=at)
 
 
-def _link_text(tree: Path | int, path: str) -> bytes:
+def link_text(tree: Path | int, path: str) -> bytes:
+    """Where a link leads, as it is written."""
     with _folder_of(tree, path) as (at, last):
         return os.readlink(os.fsencode(last), dir_fd=at)
 
@@ -290,7 +305,7 @@ def _write(made: int, data: bytes) -> None:
 
 
 @contextmanager
-def _told(what: str) -> Iterator[None]:
+def told_of_tree(what: str) -> Iterator[None]:
     """What the file system says of a tree, as an error of the tree."""
     try:
         yield

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.errors import InputError, WorkspaceError
 from pipeline.records.eval_spec import EvalSpec
 from pipeline.records.report import Report
-from pipeline.sandbox import Driver, check_driver
+from pipeline.sandbox import Driver, changed_workspace, check_driver
 from pipeline.session.command_evidence import CommandSetting, run_commands
 from pipeline.session.evaluate import evaluate
 from pipeline.session.evidence import CommandResult, LogEvidence, TreeEvidence
@@ -33,35 +34,89 @@ class CheckOptions(NamedTuple):
     skip_tests: bool = False
 
 
+class SessionTree(NamedTuple):
+    """What a session left, and where it began."""
+
+    fixture: Path
+    """Whose commits are looked at."""
+    tree: Path
+    """The same where the session worked in the fixture itself."""
+    problem: str = ""
+    """Why there is no tree; empty: there is."""
+
+
 def check_session(loaded: LoadedSpec, log: SessionLog, options: CheckOptions) -> Report:
     """Judge a session by its log, the tree that it left, and the spec's commands.
 
     Raises:
-        InputError: the spec lies in the tree that it judges, or the session's tree is kept as a patch alone.
+        InputError: the spec lies in the tree that it judges.
         SandboxError: there are commands to be run, and the driver cannot be had here.
         WorkspaceError: git is needed and not installed.
     """
-    spec, folder = loaded.spec, (options.project or loaded.fixture).absolute()
+    folder = (options.project or loaded.fixture).absolute()
     _refuse_spec_inside(loaded.path, folder)
-    if log.has_patch and options.project is None:
-        raise InputError(
-            f"session {log.session} keeps what it changed as end.patch; "
-            "name a tree in which it is applied with --project"
-        )
-    has_commands = bool(spec.tests) and not options.skip_tests
-    driver = options.driver or driver_of(spec)
-    if has_commands:
-        check_driver(driver, options.environment)  # before a log of gigabytes is read
+    _check_driver(loaded.spec, options)  # before a log of gigabytes is read
     evidence = LogEvidence(*examine_log(log.path))
+    with _tree_of(folder, log, evidence, options) as left:
+        return judge(loaded, evidence, left, options, log.session)
+
+
+def judge(
+    loaded: LoadedSpec, evidence: LogEvidence, left: SessionTree, options: CheckOptions, session: str | None
+) -> Report:
+    """Look at a tree, run the spec's commands on it, and make the report.
+
+    Args:
+        loaded: the spec.
+        evidence: the log, verified and folded.
+        left: what the session left.
+        options: how it is checked.
+        session: the id by which the session is known; None: the one that its log names.
+
+    Raises:
+        SandboxError: there are commands to be run, and the driver cannot be had here.
+        WorkspaceError: git is needed and not installed.
+    """
+    spec = loaded.spec
     began = evidence.facts.base_commits if evidence.facts is not None else ()
-    tree = look_at_tree(spec, folder, began)
-    results: Sequence[CommandResult] | None = None if options.skip_tests else ()
-    if has_commands and not tree.problem:
-        setting = CommandSetting(folder, _base_of_tests(spec, tree, began), driver, options.environment)
-        results = run_commands(spec, setting)
-    return evaluate(
-        spec, evidence, tree, results, spec_sha256=loaded.sha256, version=options.version, session=log.session
+    tree = (
+        TreeEvidence(str(left.fixture), problem=left.problem)
+        if left.problem
+        else look_at_tree(spec, left.fixture, began, left.tree)
     )
+    results: Sequence[CommandResult] | None = None if options.skip_tests else ()
+    if _has_commands(spec, options) and not tree.problem:
+        base, driver = _base_of_tests(spec, tree, began), options.driver or driver_of(spec)
+        results = run_commands(spec, CommandSetting(left.fixture, left.tree, base, driver, options.environment))
+    return evaluate(spec, evidence, tree, results, spec_sha256=loaded.sha256, version=options.version, session=session)
+
+
+@contextmanager
+def _tree_of(folder: Path, log: SessionLog, evidence: LogEvidence, options: CheckOptions) -> Iterator[SessionTree]:
+    """The folder itself; for a session of a store the tree to which its patch leads."""
+    if log.patch is None or options.project is not None:
+        yield SessionTree(folder, folder)
+        return
+    began = evidence.facts.base_commits if evidence.facts is not None else ()
+    if not began:
+        yield SessionTree(folder, folder, "the log does not tell at which commit the session began")
+        return
+    with ExitStack() as stack:
+        try:
+            tree = stack.enter_context(changed_workspace(folder, began[-1] or None, log.patch)).path
+        except WorkspaceError as error:
+            yield SessionTree(folder, folder, f"the tree that the session left cannot be made again: {error}")
+            return
+        yield SessionTree(folder, tree)
+
+
+def _has_commands(spec: EvalSpec, options: CheckOptions) -> bool:
+    return bool(spec.tests) and not options.skip_tests
+
+
+def _check_driver(spec: EvalSpec, options: CheckOptions) -> None:
+    if _has_commands(spec, options):
+        check_driver(options.driver or driver_of(spec), options.environment)
 
 
 def driver_of(spec: EvalSpec) -> Driver:

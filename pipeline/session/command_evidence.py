@@ -27,6 +27,8 @@ _STOPPED = frozenset({Ended.TIMED_OUT, Ended.OUT_OF_MEMORY})
 class CommandSetting(NamedTuple):
     """What the commands are run on, and how."""
 
+    fixture: Path
+    """Whose commits the files that judge are restored from."""
     tree: Path
     """The tree that the session left."""
     base_commit: str | None
@@ -61,7 +63,7 @@ def _restore(spec: EvalSpec, setting: CommandSetting, tree: Path) -> str:
     if setting.base_commit is None:
         return "test_files are restored from base_commit, and the fixture has no such commit"
     try:
-        restore_files(tree, setting.tree, setting.base_commit, spec.test_files)
+        restore_files(tree, setting.fixture, setting.base_commit, spec.test_files)
     except WorkspaceError as error:
         return str(error)
     return ""
@@ -86,7 +88,7 @@ def _starts(test: TestCommand, spec: EvalSpec, setting: CommandSetting) -> bool 
     if setting.base_commit is None:
         return None
     try:
-        with workspace_of(setting.tree, setting.base_commit) as fixture:
+        with workspace_of(setting.fixture, setting.base_commit) as fixture:
             return _run(test, spec, setting, fixture.path).ended is not Ended.COULD_NOT_START
     except (WorkspaceError, InputError):
         return False

@@ -23,8 +23,8 @@ class SessionLog(NamedTuple):
     path: Path
     session: str | None
     """The id by which it was asked for; None: it was asked for as a file."""
-    has_patch: bool = False
-    """Whether the store keeps what the session changed as a patch (`end.patch`)."""
+    patch: bytes | None = None
+    """What the session changed, as the store keeps it (`end.patch`); None: its tree is in a folder."""
 
 
 @contextmanager
@@ -43,7 +43,8 @@ def session_log(text: str, store: Store) -> Iterator[SessionLog]:
         has_log = store.exists(f"{folder}/{LOG}")
         if has_log:
             with _local_copy(store, f"{folder}/{LOG}") as path:
-                yield SessionLog(path, text, store.exists(f"{folder}/{END_PATCH}"))
+                patch = f"{folder}/{END_PATCH}"
+                yield SessionLog(path, text, store.read(patch) if store.exists(patch) else None)
             return
         if not os.path.lexists(text):
             raise InputError(f"there is no session {text} in {store.display}; name its store with --store, or its log")

@@ -20,12 +20,13 @@ _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _KINDS = {Kind.FILE: PathKind.FILE, Kind.FOLDER: PathKind.FOLDER, Kind.OTHER: PathKind.OTHER}
 
 
-def look_at_tree(spec: EvalSpec, folder: Path, began: Iterable[str] = ()) -> TreeEvidence:
-    """The evidence about a fixture and the tree in it. What is wrong with it is evidence, too.
+def look_at_tree(spec: EvalSpec, folder: Path, began: Iterable[str] = (), tree: Path | None = None) -> TreeEvidence:
+    """The evidence about a fixture and the tree that a session left. What is wrong with them is evidence, too.
 
     Args:
-        folder: the fixture.
+        folder: the fixture, whose commits are looked at.
         began: the commits from which the session began, as its log has them.
+        tree: what the session left; None: it worked in the fixture.
 
     Raises:
         WorkspaceError: git is not installed, which is not the fixture's fault.
@@ -36,7 +37,8 @@ def look_at_tree(spec: EvalSpec, folder: Path, began: Iterable[str] = ()) -> Tre
         return TreeEvidence(where, problem=f"the fixture {where} {what}")
     if not os.access(folder, os.R_OK | os.X_OK):
         return TreeEvidence(where, problem=f"the fixture {where} may not be read")
-    paths = {path: state_of(folder, path, with_digest=with_digest) for path, with_digest in _paths_of(spec).items()}
+    left = tree or folder
+    paths = {path: state_of(left, path, with_digest=with_digest) for path, with_digest in _paths_of(spec).items()}
     try:
         commit = resolve_commit(folder, spec.base_commit)
     except (WorkspaceError, InputError) as error:

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.errors import InputError, SandboxError
 from pipeline.records.report import Finding, Report
-from pipeline.sandbox import Driver
+from pipeline.sandbox import Driver, change_of
 from pipeline.session.check import CheckOptions, check_session
 from pipeline.session.evidence import PathKind
 from pipeline.session.session_files import session_log
@@ -273,7 +273,7 @@ def test_a_session_of_the_store_is_found_by_its_id(place: Place) -> None:
     store = Store(place.folder / "store")
     store.write(f"sessions/{place.honest.SESSION}/log.jsonl", place.log.read_bytes())
     with session_log(place.honest.SESSION, store) as log:
-        assert (log.session, log.has_patch) == (place.honest.SESSION, False)
+        assert (log.session, log.patch) == (place.honest.SESSION, None)
         assert log.path.read_bytes() == place.log.read_bytes()
 
 
@@ -287,7 +287,7 @@ def test_a_session_of_a_store_that_is_not_local_is_read_to_a_file(place: Place) 
 
 def test_a_folder_with_a_log_is_a_session(place: Place) -> None:
     with session_log(str(place.folder), Store(place.folder / "store")) as log:
-        assert log == (place.log, None, False)
+        assert log == (place.log, None, None)
 
 
 @pytest.mark.parametrize("text", ["01K0000000ABCDEFGHJKMNPQRS", "nowhere.jsonl", "a\0b", "", "01k"])
@@ -299,14 +299,26 @@ def test_a_session_that_is_nowhere_is_told(place: Place, text: str) -> None:
         pass
 
 
-def test_a_session_that_is_kept_as_a_patch_is_not_judged_by_another_tree(place: Place) -> None:
+def kept(place: Place, patch: bytes, spec: dict[str, Any] | None = None) -> Report:
+    """Check a session of a store that keeps what it changed as a patch."""
     store = Store(place.folder / "store")
     store.write(f"sessions/{place.honest.SESSION}/log.jsonl", place.log.read_bytes())
-    store.write(f"sessions/{place.honest.SESSION}/end.patch", b"")
-    spec = place.folder / "spec.json"
-    spec.write_bytes(orjson.dumps(place.honest.spec_of(place.fixture)))
-    options = CheckOptions("0.1.0", os.environ)
+    store.write(f"sessions/{place.honest.SESSION}/end.patch", patch)
+    path = place.folder / "spec.json"
+    path.write_bytes(orjson.dumps(place.honest.spec_of(place.fixture, **(spec or {}))))
     with session_log(place.honest.SESSION, store) as log:
-        with pytest.raises(InputError, match="--project"):
-            check_session(load_spec(spec), log, options)
-        assert check_session(load_spec(spec), log, options._replace(project=place.fixture)).passed
+        return check_session(load_spec(path), log, CheckOptions("0.1.0", os.environ))
+
+
+def test_a_session_that_is_kept_as_a_patch_is_judged_by_the_tree_that_it_left(place: Place) -> None:
+    patch = change_of(place.fixture, place.commit, place.fixture).patch
+    place.honest.solve(place.fixture, place.honest.BROKEN)
+    assert kept(place, patch).passed
+    assert failed(kept(place, b"", {})) == ["test:empty"]
+
+
+def test_a_patch_that_does_not_fit_is_no_evidence_about_the_model(place: Place) -> None:
+    report = kept(place, b"junk")
+    assert "fixture.available" in failed(report)
+    assert report.fault_owner == "fixture"
+    assert not [each for each in report.findings if each.category == "model" and not each.passed]
