@@ -1,0 +1,87 @@
+"""Takes secrets out of what is sent to a model and of what comes back, before anybody records it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pipeline.formats.redaction import MASK, spellings
+from pipeline.records.base import Record
+from pipeline.records.exchange import ChatRequest, Completion
+
+MIN_CHARS = 8  # a shorter value stands in too much text that has nothing to do with it
+
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|SIGNING|ENCRYPTION)?_?KEY|[A-Z]*TOKEN|SECRET|PASSWORD|PASSWD"
+    r"|PASSPHRASE|CREDENTIALS?|PAT)(?:_?[0-9]+)?\Z"
+)
+
+
+def secret_values(environment: Mapping[str, str], named: Iterable[str] = ()) -> list[str]:
+    """Values of variables that look like secrets by their names, and of those that are `named`."""
+    wanted = set(named)
+    return [
+        value
+        for name, value in environment.items()
+        if name in wanted or (len(value) >= MIN_CHARS and _SECRET_NAME.search(name.upper()))
+    ]
+
+
+class Redactor:
+    """Masks secret values in requests and answers.
+
+    Args:
+        values: the secrets. They are kept in memory alone, and never shown.
+    """
+
+    def __init__(self, values: Iterable[str]) -> None:
+        self._spellings = spellings(values)
+        self._in_json = [
+            json.dumps(text, ensure_ascii=False)[1:-1].encode(errors="replace") for text in self._spellings
+        ]
+        """How they stand in a record that is written as JSON: looking there is much faster than at each text."""
+
+    def __repr__(self) -> str:
+        return f"Redactor({len(self._spellings)} spellings)"
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        for value in self._spellings:
+            text = text.replace(value, MASK)
+        return text
+
+    def request(self, request: ChatRequest) -> ChatRequest:
+        """The request without secrets; the same object where there are none."""
+        if not self.is_in(request):
+            return request
+        return ChatRequest.model_validate(self._value(request.model_dump()))
+
+    def completion(self, completion: Completion) -> Completion:
+        """The answer without secrets; the same object where there are none.
+
+        Token ids spell what they stand for: where a secret is in the answer, they go with it.
+        """
+        names = f"{completion.model} {completion.request_id}"
+        tries = " ".join(attempt.reason for attempt in completion.retried)
+        if self.text(names) == names and self.text(tries) == tries and not self.is_in(completion.reply):
+            return completion
+        return Completion.model_validate({**self._value(completion.model_dump()), "tokens": None})
+
+    def is_in(self, record: Record) -> bool:
+        """Whether a secret stands in a record."""
+        return self.is_in_json(record.model_dump_json().encode()) if self._spellings else False
+
+    def is_in_json(self, data: bytes) -> bool:
+        """Whether a secret stands in JSON of UTF-8 that escapes no more than it must."""
+        return any(value in data for value in self._in_json)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {self.text(name): self._value(inner) for name, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._value(inner) for inner in value]
+        return value
