@@ -176,8 +176,8 @@ class ProviderProfile(SpecRecord):
                     raise at_field(field, f"{self.kind} has none: take it out")
         if self.script is not None and self.kind != "scripted":
             raise at_field("script", f"it is for kind scripted, and this is {self.kind}")
-        if self.stream and self.kind in ("llama.cpp", "local"):
-            raise at_field("stream", f"{self.kind} is read whole: take it out")
+        if self.stream and self.kind in ("sglang", "llama.cpp", "local"):
+            raise at_field("stream", f"{self.kind} gives token ids of a whole reply only: take it out")
         for member in _OUR_MEMBERS:
             if member in self.body:
                 raise at_field("body", f"{member} is set by assay: take it out")
@@ -199,7 +199,13 @@ class ProviderFile(SpecRecord):
 
 
 BUILT_IN = {
-    "local": ProviderProfile(name="local", kind="local", model="SmolLM2-135M-Instruct", concurrency=1),
+    "local": ProviderProfile(
+        name="local",
+        kind="local",
+        model="SmolLM2-135M-Instruct",
+        sampling=ProfileSampling(max_tokens=512),  # it seldom ends by itself once it goes astray
+        concurrency=1,
+    ),
     "scripted": ProviderProfile(name="scripted", kind="scripted"),
 }
 """Profiles that are there without a file."""

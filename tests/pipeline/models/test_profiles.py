@@ -51,7 +51,7 @@ def test_a_profile_is_read_with_its_defaults() -> None:
         ("- {name: a, kind: openai, base_url: 'http://h', api_key: x}", "did you mean 'api_key_env'"),
         ("- {name: a, kind: local, base_url: 'http://h'}", "base_url: found 'http://h'; local has none"),
         ("- {name: a, kind: local, script: s.yaml}", "script: found 's.yaml'; it is for kind scripted"),
-        ("- {name: a, kind: local, stream: true}", "stream: found True; local is read whole"),
+        ("- {name: a, kind: local, stream: true}", "stream: found True; local gives token ids of a whole reply only"),
         ("- {name: a, kind: openai, base_url: 'http://h', body: {stream: true}}", "stream is set by assay"),
         ("- {name: a, kind: local, sampling: {temperature: hot}}", "sampling.temperature: found 'hot'"),
         ("- {name: a, kind: local, sampling: {temperatur: 1}}", "did you mean 'temperature'"),
