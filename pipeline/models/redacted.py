@@ -14,8 +14,8 @@ from pipeline.records.exchange import ChatRequest, Completion
 MIN_CHARS = 8  # a shorter value stands in too much text that has nothing to do with it
 
 _SECRET_NAME = re.compile(
-    r"(?:^|_)(?:(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|SIGNING|ENCRYPTION)?_?KEY|[A-Z]*TOKEN|SECRET|PASSWORD|PASSWD"
-    r"|PASSPHRASE|CREDENTIALS?|PAT)(?:_?[0-9]+)?\Z"
+    r"(?:^|_)(?:(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|SIGNING|ENCRYPTION)?_?KEY|[A-Z]*TOKEN|SECRET"
+    r"|[A-Z]*PASSWORD|[A-Z]*PASSWD|[A-Z]*PASSPHRASE|CREDENTIALS?|PAT)(?:_?[0-9]+)?\Z"
 )
 
 
@@ -71,7 +71,12 @@ class Redactor:
 
     def is_in(self, record: Record) -> bool:
         """Whether a secret stands in a record."""
-        return self.is_in_json(record.model_dump_json().encode()) if self._spellings else False
+        if not self._spellings:
+            return False
+        try:
+            return self.is_in_json(record.model_dump_json().encode())
+        except ValueError:  # text that is no UTF-8, in which a search would miss what is there
+            return True
 
     def is_in_json(self, data: bytes) -> bool:
         """Whether a secret stands in JSON of UTF-8 that escapes no more than it must."""

@@ -203,7 +203,7 @@ BUILT_IN = {
         name="local",
         kind="local",
         model="SmolLM2-135M-Instruct",
-        sampling=ProfileSampling(max_tokens=512),  # it seldom ends by itself once it goes astray
+        sampling=ProfileSampling(max_tokens=256),  # it seldom ends by itself once it goes astray
         concurrency=1,
     ),
     "scripted": ProviderProfile(name="scripted", kind="scripted"),
