@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from pipeline.models.chat_reply import first_choice, read_reply
-from pipeline.models.chat_request import chat_body
+from pipeline.models.chat_request import chat_body, members_of
 from pipeline.models.costs import Pricing
 from pipeline.models.endpoint import Endpoint, Tries
 from pipeline.models.redacted import Redactor
@@ -39,6 +39,7 @@ class ChatProvider:
         self._endpoint = endpoint
         self._pricing = pricing
         self._redactor = redactor
+        self._always = members_of(profile)
         self._sampling = Sampling.model_validate(profile.sampling.model_dump())
         self._reader: type[ChatEvents] | type[WholeBody] = ChatEvents if profile.stream else WholeBody
 
@@ -60,9 +61,9 @@ class ChatProvider:
     def _body(self, request: ChatRequest) -> bytes:
         model = request.model or self._model
         try:
-            body = orjson.dumps(chat_body(request, model, self._profile))
+            body = orjson.dumps(chat_body(request, model, self._always))
             if self._redactor.is_in_json(body):
-                body = orjson.dumps(chat_body(self._redactor.request(request), model, self._profile))
+                body = orjson.dumps(chat_body(self._redactor.request(request), model, self._always))
         except (ValueError, TypeError) as error:  # a part, or text, that cannot be sent
             raise Trouble(FailedReply(error="config", reason=str(error))) from None
         return body

@@ -14,6 +14,7 @@ MAX_TEXT_CHARS = 4 * 1024 * 1024  # of one message: about a million tokens, more
 
 _REASONS = {"function_call": "tool_calls", "content_filter": "refusal"}
 _REFUSAL = "refusal"
+_STOPS = {reason: Stop(reason=reason) for reason in ("stop", "tool_calls", "length")}
 
 
 class Reply(NamedTuple):
@@ -132,5 +133,6 @@ def _stop(found: Any, message: dict[str, Any], content: tuple[ContentPart, ...])
     if reason == "content_filter":
         return Stop(reason=_REFUSAL, category=reason)
     if reason == "stop" and any(isinstance(part, ToolUsePart) for part in content):
-        return Stop(reason="tool_calls")
-    return Stop(reason=_REASONS.get(reason, reason))
+        reason = "tool_calls"
+    reason = _REASONS.get(reason, reason)
+    return _STOPS.get(reason) or Stop(reason=reason)

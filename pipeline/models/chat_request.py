@@ -16,7 +16,7 @@ from pipeline.records.audit_content import (
     ToolUse,
     ToolUsePart,
 )
-from pipeline.records.exchange import ChatMessage, ChatRequest, Sampling, ToolSpec
+from pipeline.records.exchange import ChatMessage, ChatRequest, ToolSpec
 from pipeline.records.provider_profile import ProviderProfile
 
 _SAMPLING = {
@@ -37,8 +37,13 @@ _CAPTURE: Mapping[str, Mapping[str, Any]] = {
 """What makes an engine give token ids and log probabilities. SGLang gives the ids of a whole reply only."""
 
 
-def chat_body(request: ChatRequest, model: str, profile: ProviderProfile) -> dict[str, Any]:
+def chat_body(request: ChatRequest, model: str, always: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a request for a chat completion.
+
+    Args:
+        request: what is asked.
+        model: who is asked.
+        always: members that are the same each time (`members_of`).
 
     Raises:
         ValueError: a part of a message cannot be sent, with what it is.
@@ -46,19 +51,17 @@ def chat_body(request: ChatRequest, model: str, profile: ProviderProfile) -> dic
     body: dict[str, Any] = {"model": model, "messages": chat_messages(request)}
     if request.tools:
         body["tools"] = chat_tools(request.tools)
-    body.update(sampling_members(profile.sampling, profile))
-    body.update(_CAPTURE.get(profile.kind, {}))
-    if profile.stream:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
-    return body | profile.body
+    return {**body, **always}
 
 
-def sampling_members(sampling: Sampling, profile: ProviderProfile) -> dict[str, Any]:
-    """Sampling in the words of the endpoint; what is absent is left to it."""
+def members_of(profile: ProviderProfile) -> dict[str, Any]:
+    """What every request of a profile holds: sampling in the words of the endpoint, capture, the user's own members."""
     words = dict(_SAMPLING)
     if urlsplit(profile.base_url or "").hostname == _OPENAI_HOST:
         words["max_tokens"] = "max_completion_tokens"  # its reasoning models know no other
-    return {words[name]: value for name, value in sampling.model_dump(exclude_none=True).items()}
+    sampling = {words[name]: value for name, value in profile.sampling.model_dump(exclude_none=True).items()}
+    streaming = {"stream": True, "stream_options": {"include_usage": True}} if profile.stream else {}
+    return {**sampling, **_CAPTURE.get(profile.kind, {}), **streaming, **profile.body}
 
 
 def chat_tools(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ class Endpoint:
         """
         clock = self._timing.clock
         while True:
-            async with self._limiter.turn():
+            async with self._limiter:
                 began = clock()
                 try:
                     return await self._try(path, body, reader())

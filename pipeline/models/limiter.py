@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 
 from pipeline.records.limits import LimitRule, PermitRequest, Refusal
 from pipeline.records.permits import PermitDesk
@@ -17,7 +16,7 @@ _numbers = itertools.count()
 
 
 class Limiter:
-    """Lets requests begin. The pace is that of the desk, evenly, first come first served.
+    """Lets requests begin: `async with limiter` around each. The pace is that of the desk, evenly, first come first served.
 
     Args:
         profile: its concurrency, its requests a minute, and what they are counted by: address and key.
@@ -42,24 +41,32 @@ class Limiter:
         self._clock, self._sleep, self._desk = clock, sleep, desk
         self._paused_until = clock()
 
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """One request, from when it may begin."""
-        async with self._slots:
-            while True:
-                if self._rule is not None:
-                    await self._wait_for_permit(self._rule)
-                pause_s = self._paused_until - self._clock()
-                if pause_s <= 0:
-                    break
-                await self._sleep(pause_s)
-            yield
+    async def __aenter__(self) -> None:
+        """Wait until one request may begin; it ends where the block does."""
+        await self._slots.acquire()
+        try:
+            await self._wait()
+        except BaseException:
+            self._slots.release()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._slots.release()
 
     def refuse(self, call_s: float, pause_s: float) -> None:
         """The endpoint refused a request, which took `call_s`: nobody asks for `pause_s`, then slower for a while."""
         self._paused_until = max(self._paused_until, self._clock() + pause_s)
         if self._rule is not None:
             self._desk.ask(PermitRequest(self._rule, "", 0, refusals=(Refusal(call_s, pause_s),)))
+
+    async def _wait(self) -> None:
+        while True:
+            if self._rule is not None:
+                await self._wait_for_permit(self._rule)
+            pause_s = self._paused_until - self._clock()
+            if pause_s <= 0:
+                return
+            await self._sleep(pause_s)
 
     async def _wait_for_permit(self, rule: LimitRule) -> None:
         client = str(next(_numbers))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pipeline.formats.redaction import MASK, spellings
-from pipeline.records.base import Record
+from pipeline.records.audit_content import ContentPart, ReasoningPart, TextPart, ToolUsePart
 from pipeline.records.exchange import ChatRequest, Completion
 
 MIN_CHARS = 8  # a shorter value stands in too much text that has nothing to do with it
@@ -41,7 +41,7 @@ class Redactor:
         self._in_json = [
             json.dumps(text, ensure_ascii=False)[1:-1].encode(errors="replace") for text in self._spellings
         ]
-        """How they stand in a record that is written as JSON: looking there is much faster than at each text."""
+        """How they stand in what is written as JSON: looking there is much faster than at each text."""
 
     def __repr__(self) -> str:
         return f"Redactor({len(self._spellings)} spellings)"
@@ -63,24 +63,25 @@ class Redactor:
 
         Token ids spell what they stand for: where a secret is in the answer, they go with it.
         """
-        names = f"{completion.model} {completion.request_id}"
-        tries = " ".join(attempt.reason for attempt in completion.retried)
-        if self.text(names) == names and self.text(tries) == tries and not self.is_in(completion.reply):
+        if not self._spellings or not self._is_in_text("\0".join(_texts(completion))):
             return completion
         return Completion.model_validate({**self._value(completion.model_dump()), "tokens": None})
 
-    def is_in(self, record: Record) -> bool:
-        """Whether a secret stands in a record."""
+    def is_in(self, request: ChatRequest) -> bool:
+        """Whether a secret stands in a request."""
         if not self._spellings:
             return False
         try:
-            return self.is_in_json(record.model_dump_json().encode())
+            return self.is_in_json(request.model_dump_json().encode())
         except ValueError:  # text that is no UTF-8, in which a search would miss what is there
             return True
 
     def is_in_json(self, data: bytes) -> bool:
         """Whether a secret stands in JSON of UTF-8 that escapes no more than it must."""
         return any(value in data for value in self._in_json)
+
+    def _is_in_text(self, text: str) -> bool:
+        return any(value in text for value in self._spellings)
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -90,3 +91,31 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self._value(inner) for inner in value]
         return value
+
+
+def _texts(completion: Completion) -> Iterator[str]:
+    """All that a provider said."""
+    yield completion.model
+    yield completion.request_id
+    for attempt in completion.retried:
+        yield attempt.reason
+    reply = completion.reply
+    if reply.stop is not None:
+        yield from (reply.stop.reason, reply.stop.category, reply.stop.explanation)
+    if reply.status_error is not None:
+        yield reply.status_error.body
+    if reply.failed is not None:
+        yield reply.failed.reason
+    message = reply.message or (reply.failed.partial if reply.failed else None)
+    for part in message.content if message else ():
+        yield from _texts_of(part)
+
+
+def _texts_of(part: ContentPart) -> tuple[str, ...]:
+    if isinstance(part, TextPart):
+        return (part.text,)
+    if isinstance(part, ToolUsePart):
+        return (part.tool_use.call_id, part.tool_use.tool, part.tool_use.arguments)
+    if isinstance(part, ReasoningPart):
+        return (part.reasoning.text, part.reasoning.signature)
+    return (json.dumps(part if isinstance(part, dict) else part.model_dump(mode="json"), ensure_ascii=False),)

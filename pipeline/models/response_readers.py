@@ -24,7 +24,15 @@ class WholeBody:
 
     async def read(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
         """The object. Raises Trouble where it is none, or too long."""
-        parts = [part async for part in _bounded(response, MAX_BODY_BYTES)]
+        data = await response.content.readany()
+        if response.content.at_eof():
+            return parse(data)
+        parts, size = [data], len(data)
+        while part := await response.content.readany():
+            parts.append(part)
+            size += len(part)
+            if size > MAX_BODY_BYTES:
+                raise _too_large(MAX_BODY_BYTES)
         return parse(b"".join(parts))
 
     def partial(self) -> ChatMessage | None:
@@ -61,5 +69,9 @@ async def _bounded(response: aiohttp.ClientResponse, most: int) -> AsyncIterator
     async for part in response.content.iter_any():
         size += len(part)
         if size > most:
-            raise not_an_answer(f"the answer has more than {most:,} bytes")
+            raise _too_large(most)
         yield part
+
+
+def _too_large(most: int) -> Trouble:
+    return not_an_answer(f"the answer has more than {most:,} bytes")

@@ -1,4 +1,4 @@
-"""llama.cpp's server: its three steps, at a server that speaks like it, and with the real model where it is installed."""
+"""llama.cpp's server: its three steps, at one that speaks like it, and with the real model where it is installed."""
 
 from __future__ import annotations
 
