@@ -16,7 +16,7 @@ _numbers = itertools.count()
 
 
 class Limiter:
-    """Lets requests begin: `async with limiter` around each. The pace is that of the desk, evenly, first come first served.
+    """Lets requests begin: `async with limiter` around each. The pace is that of the desk, first come first served.
 
     Args:
         profile: its concurrency, its requests a minute, and what they are counted by: address and key.
