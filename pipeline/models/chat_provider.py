@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from pipeline.models.chat_reply import first_choice, read_reply
-from pipeline.models.chat_request import chat_body, members_of
+from pipeline.models.chat_request import chat_body, count_calls, members_of
 from pipeline.models.costs import Pricing
 from pipeline.models.endpoint import Endpoint, Tries
 from pipeline.models.redacted import Redactor
@@ -49,7 +49,7 @@ class ChatProvider:
         try:
             body = self._body(request)
             answer = await self._endpoint.ask(PATH, body, self._reader, tries)
-            found = self._completion(answer, tries)
+            found = self._completion(answer, count_calls(request), tries)
         except Trouble as trouble:
             found = failed_completion(trouble.reply, request.model or self._model, tries)
         return self._redactor.completion(found)
@@ -68,8 +68,8 @@ class ChatProvider:
             raise Trouble(FailedReply(error="config", reason=str(error))) from None
         return body
 
-    def _completion(self, answer: dict[str, Any], tries: Tries) -> Completion:
-        reply = read_reply(answer)
+    def _completion(self, answer: dict[str, Any], n_calls: int, tries: Tries) -> Completion:
+        reply = read_reply(answer, n_calls)
         captured = capture(answer, first_choice(answer), self._profile)
         cost, table = self._pricing(reply.model or self._model, reply.usage)
         return Completion(

@@ -27,8 +27,12 @@ class Reply(NamedTuple):
     request_id: str
 
 
-def read_reply(body: dict[str, Any]) -> Reply:
+def read_reply(body: dict[str, Any], n_calls: int = 0) -> Reply:
     """A chat completion.
+
+    Args:
+        body: as it came.
+        n_calls: calls before it in the conversation: one that comes without an id is given a number behind them.
 
     Raises:
         Trouble: it is none, or an error that came with status 200.
@@ -39,7 +43,7 @@ def read_reply(body: dict[str, Any]) -> Reply:
     message = object_of(choice.get("message"), "message")
     if not message:
         raise not_an_answer("the answer has no message")
-    content = parts_of(message)
+    content = parts_of(message, n_calls)
     return Reply(
         ChatMessage(role="assistant", content=content),
         _stop(choice.get("finish_reason"), message, content),
@@ -66,7 +70,7 @@ def told_error(error: Any) -> Trouble:
     return not_an_answer(f"the endpoint answered with an error: {str(said)[:1000]}")
 
 
-def parts_of(message: dict[str, Any]) -> tuple[ContentPart, ...]:
+def parts_of(message: dict[str, Any], n_calls: int = 0) -> tuple[ContentPart, ...]:
     """Thoughts, text and calls, in this order; a refusal is text.
 
     Raises:
@@ -79,9 +83,9 @@ def parts_of(message: dict[str, Any]) -> tuple[ContentPart, ...]:
     text = _content(message.get("content")) or text_of(message.get("refusal"), "refusal")
     if text:
         parts.append(TextPart(text=text))
-    calls = [_call(call, place) for place, call in enumerate(objects_of(message.get("tool_calls"), "tool_calls"))]
+    calls = [_call(each, n_calls + i) for i, each in enumerate(objects_of(message.get("tool_calls"), "tool_calls"))]
     if not calls and message.get("function_call"):
-        calls = [_call({"function": message["function_call"]}, 0)]
+        calls = [_call({"function": message["function_call"]}, n_calls)]
     n_chars = len(thoughts) + len(text) + sum(len(call.tool_use.arguments) for call in calls)
     if n_chars > MAX_TEXT_CHARS:
         raise too_long(n_chars)

@@ -75,6 +75,11 @@ def chat_tools(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     ]
 
 
+def count_calls(request: ChatRequest) -> int:
+    """Tool calls in the conversation so far."""
+    return sum(isinstance(part, ToolUsePart) for message in request.messages for part in message.content)
+
+
 def chat_messages(request: ChatRequest) -> list[dict[str, Any]]:
     """All messages, the system's first. Raises ValueError for a part that cannot be sent."""
     found: list[dict[str, Any]] = [{"role": "system", "content": request.system}] if request.system else []

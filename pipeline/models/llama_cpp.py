@@ -10,7 +10,7 @@ import orjson
 
 from pipeline.models.chat_provider import failed_completion
 from pipeline.models.chat_reply import MAX_TEXT_CHARS, too_long
-from pipeline.models.chat_request import chat_messages, chat_tools
+from pipeline.models.chat_request import chat_messages, chat_tools, count_calls
 from pipeline.models.costs import Pricing
 from pipeline.models.endpoint import Endpoint, Tries
 from pipeline.models.json_values import count_of, ids_of, logprob_of, object_of, objects_of, text_of
@@ -65,7 +65,7 @@ class LlamaCppProvider:
         try:
             prompt = await self._prompt(self._redactor.request(request), tries)
             answer = await self._post("/completion", self._asked(prompt), tries)
-            found = self._completion(answer, prompt, has_tools=bool(request.tools), tries=tries)
+            found = self._completion(answer, prompt, request, tries)
         except Trouble as trouble:
             found = failed_completion(trouble.reply, request.model or self._model, tries)
         return self._redactor.completion(found)
@@ -116,7 +116,7 @@ class LlamaCppProvider:
         return await self._endpoint.ask(path, data, WholeBody, tries)
 
     def _completion(
-        self, answer: dict[str, Any], prompt: tuple[int, ...], *, has_tools: bool, tries: Tries
+        self, answer: dict[str, Any], prompt: tuple[int, ...], request: ChatRequest, tries: Tries
     ) -> Completion:
         if answer.get("content") is None:
             raise not_an_answer("the answer has no content")
@@ -124,7 +124,8 @@ class LlamaCppProvider:
         if len(text) > MAX_TEXT_CHARS:
             raise too_long(len(text))
         plain = (TextPart(text=text),) if text else ()
-        message = ChatMessage(role="assistant", content=read_calls(text) if has_tools else plain)
+        content = read_calls(text, count_calls(request)) if request.tools else plain
+        message = ChatMessage(role="assistant", content=content)
         response = ids_of(answer.get("tokens"))
         logprobs, mode = _logprobs(answer)
         usage = TokenUsage(

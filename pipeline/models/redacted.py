@@ -11,7 +11,7 @@ from pipeline.formats.redaction import MASK, spellings
 from pipeline.records.audit_content import ContentPart, ReasoningPart, TextPart, ToolUsePart
 from pipeline.records.exchange import ChatRequest, Completion
 
-MIN_CHARS = 8  # a shorter value stands in too much text that has nothing to do with it
+MIN_CHARS = 8  # a shorter value, such as the key EMPTY, stands in text that has nothing to do with it
 
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:(?:API|ACCESS|PRIVATE|SECRET|AUTH|ACCOUNT|SIGNING|ENCRYPTION)?_?KEY|[A-Z]*TOKEN|SECRET"
@@ -25,7 +25,7 @@ def secret_values(environment: Mapping[str, str], named: Iterable[str] = ()) -> 
     return [
         value
         for name, value in environment.items()
-        if name in wanted or (len(value) >= MIN_CHARS and _SECRET_NAME.search(name.upper()))
+        if len(value) >= MIN_CHARS and (name in wanted or _SECRET_NAME.search(name.upper()))
     ]
 
 

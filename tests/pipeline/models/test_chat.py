@@ -77,6 +77,14 @@ def test_a_conversation_is_sent_with_its_tools_calls_results_thoughts_and_images
     assert not {"stream", "logprobs", "return_token_ids", "temperature"} & set(body)
 
 
+def test_calls_without_an_id_are_numbered_on_over_the_conversation(kit: Any) -> None:
+    body = kit.chat()
+    function = {"name": "exec", "arguments": "{}"}
+    body["choices"][0]["message"] = {"tool_calls": [{"function": function}, {"function": function}]}
+    completion, _ = kit.exchange(kit.answers(body), request=kit.said(messages=CONVERSATION))
+    assert [part.tool_use.call_id for part in completion.reply.message.content] == ["call_2", "call_3"]
+
+
 def test_sampling_and_further_members_are_sent(kit: Any) -> None:
     sampling = {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "repeat_penalty": 1.1, "max_tokens": 9, "seed": 7}
     completion, server = kit.exchange(

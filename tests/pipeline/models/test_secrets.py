@@ -112,6 +112,9 @@ def test_values_of_other_variables_are_not(name: str) -> None:
     assert secret_values({name: "0123456789"}) == []
 
 
-def test_short_values_are_not_masked_unless_the_profile_names_their_variable() -> None:
-    assert secret_values({"A_TOKEN": "true", "B": "abc"}) == []
-    assert secret_values({"A_TOKEN": "true", "B": "abc"}, ["B"]) == ["abc"]
+def test_the_variable_of_the_profile_is_secret_whatever_its_name() -> None:
+    assert secret_values({"A": "0123456789"}, ["A"]) == ["0123456789"]
+
+
+def test_short_values_are_not_masked_for_they_stand_in_any_text() -> None:
+    assert secret_values({"A_TOKEN": "true", "OPENAI_API_KEY": "EMPTY"}, ["OPENAI_API_KEY"]) == []
