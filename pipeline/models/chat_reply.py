@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from pipeline.models.json_values import count_of, object_of, objects_of, text_of
+from pipeline.models.json_values import count_of, name_of, object_of, objects_of, text_of
 from pipeline.models.trouble import Trouble, not_an_answer, of_status
 from pipeline.records.audit_content import ContentPart, Reasoning, ReasoningPart, TextPart, ToolUse, ToolUsePart
 from pipeline.records.exchange import ChatMessage, Stop, TokenUsage
 
 MAX_TEXT_CHARS = 4 * 1024 * 1024  # of one message: about a million tokens, more than any model gives at once
+MAX_CALLS = 1_000  # of one message
 
 _REASONS = {"function_call": "tool_calls", "content_filter": "refusal"}
 _REFUSAL = "refusal"
@@ -48,8 +49,8 @@ def read_reply(body: dict[str, Any], n_calls: int = 0) -> Reply:
         ChatMessage(role="assistant", content=content),
         _stop(choice.get("finish_reason"), message, content),
         usage_of(body.get("usage")),
-        text_of(body.get("model"), "model"),
-        text_of(body.get("id"), "id"),
+        name_of(body.get("model")),
+        name_of(body.get("id")),
     )
 
 
@@ -74,7 +75,7 @@ def parts_of(message: dict[str, Any], n_calls: int = 0) -> tuple[ContentPart, ..
     """Thoughts, text and calls, in this order; a refusal is text.
 
     Raises:
-        Trouble: something else than text stands there, or more than `MAX_TEXT_CHARS`.
+        Trouble: something else than text stands there, or more of it, or of calls, than is read.
     """
     parts: list[ContentPart] = []
     thoughts = text_of(message.get("reasoning_content") or message.get("reasoning"), "reasoning_content")
@@ -83,7 +84,10 @@ def parts_of(message: dict[str, Any], n_calls: int = 0) -> tuple[ContentPart, ..
     text = _content(message.get("content")) or text_of(message.get("refusal"), "refusal")
     if text:
         parts.append(TextPart(text=text))
-    calls = [_call(each, n_calls + i) for i, each in enumerate(objects_of(message.get("tool_calls"), "tool_calls"))]
+    asked = objects_of(message.get("tool_calls"), "tool_calls")
+    if len(asked) > MAX_CALLS:
+        raise not_an_answer(f"the answer has {len(asked):,} tool calls; at most {MAX_CALLS:,} are read")
+    calls = [_call(each, n_calls + place) for place, each in enumerate(asked)]
     if not calls and message.get("function_call"):
         calls = [_call({"function": message["function_call"]}, n_calls)]
     n_chars = len(thoughts) + len(text) + sum(len(call.tool_use.arguments) for call in calls)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from pipeline.models.chat_reply import MAX_TEXT_CHARS, parts_of, told_error, too_long
+from pipeline.models.chat_reply import MAX_CALLS, MAX_TEXT_CHARS, parts_of, told_error, too_long
 from pipeline.models.json_values import object_of, objects_of, parse, shown, text_of
 from pipeline.models.trouble import Trouble, not_an_answer
 from pipeline.records.exchange import ChatMessage
 
 MAX_EVENT_BYTES = 16 * 1024 * 1024  # one event holds at most the ids of a prompt
-MAX_CALLS = 1_000  # in one answer
 _FIELDS = (b"data", b"event", b"id", b"retry")
 _DONE = b"[DONE]"
 

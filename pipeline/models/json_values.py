@@ -55,6 +55,11 @@ def text_of(value: Any, what: str) -> str:
     return value
 
 
+def name_of(value: Any) -> str:
+    """What something calls itself; "" where it does not, or in no text: nothing depends on it."""
+    return text_of(value, "name") if isinstance(value, str) else ""
+
+
 def objects_of(value: Any, what: str) -> list[dict[str, Any]]:
     """A list of objects; null is empty. Raises Trouble for anything else."""
     if value is None:

@@ -13,7 +13,7 @@ from pipeline.models.chat_reply import MAX_TEXT_CHARS, too_long
 from pipeline.models.chat_request import chat_messages, chat_tools, count_calls
 from pipeline.models.costs import Pricing
 from pipeline.models.endpoint import Endpoint, Tries
-from pipeline.models.json_values import count_of, ids_of, logprob_of, object_of, objects_of, text_of
+from pipeline.models.json_values import count_of, ids_of, logprob_of, name_of, object_of, objects_of, text_of
 from pipeline.models.redacted import Redactor
 from pipeline.models.response_readers import WholeBody
 from pipeline.models.token_capture import LogprobsMode, sampled_tokens
@@ -132,7 +132,7 @@ class LlamaCppProvider:
             input_tokens=count_of(answer.get("tokens_evaluated")),
             output_tokens=count_of(answer.get("tokens_predicted")),
         )
-        model = PurePath(text_of(answer.get("model"), "model")).name or self._model
+        model = PurePath(name_of(answer.get("model"))).name or self._model
         cost, table = self._pricing(model, usage)
         return Completion(
             reply=ChatReply(message=message, stop=_stop(answer, message)),

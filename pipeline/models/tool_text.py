@@ -28,7 +28,7 @@ OPENING = "<tool_call>"
 
 _BLOCK = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>\s*", re.DOTALL)
 _CALL = re.compile(r'\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"arguments"\s*:\s*(\{.*\})\s*\}', re.DOTALL)
-_MAX_CHARS = 1_000_000  # of a reply in which calls are looked for
+_MAX_CHARS, _MAX_CALLS = 1_000_000, 1_000  # of a reply in which calls are looked for
 
 _TOLD = """You can call tools. To call one, end your reply with a block of exactly this form, one block a call:
 <tool_call>
@@ -69,7 +69,7 @@ def _calls(text: str, start: int, first_id: int) -> list[ToolUsePart]:
     while start < len(text):
         block = _BLOCK.match(text, start)
         call = _CALL.fullmatch(block[1]) if block else None
-        if block is None or call is None or not _is_object(call[2]):
+        if block is None or call is None or len(calls) == _MAX_CALLS or not _is_object(call[2]):
             return []
         use = ToolUse(
             call_id=f"call_{first_id + len(calls)}", tool=json.loads(call[1], strict=False), arguments=call[2]

@@ -146,6 +146,7 @@ def test_a_stream_of_garbage_is_told(events: list[Any], said: str, kit: Any) -> 
         ({"choices": [{"message": "hi"}]}, "expected an object as message, found str"),
         ({"choices": [{"message": {"content": {"a": 1}}}]}, "expected text as content, found dict"),
         ({"choices": [{"message": {"content": "", "tool_calls": [3]}}]}, "expected a list of objects as tool_calls"),
+        ({"choices": [{"message": {"tool_calls": [{}] * 1_001}}]}, "the answer has 1,001 tool calls; at most 1,000"),
         ({"error": "overloaded"}, "the endpoint answered with an error: overloaded"),
     ],
 )

@@ -57,6 +57,7 @@ def test_arguments_are_kept_as_they_are_written(arguments: str) -> None:
         f"{block()} and then some",
         f"{block()}<tool_call>",
         '<tool_call>{"name": "exec", "arguments": {}}',
+        block() * 1_001,
     ],
 )
 def test_anything_else_is_text(text: str) -> None:
