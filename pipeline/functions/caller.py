@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.errors import FunctionError
+from pipeline.formats.redaction import spellings
 from pipeline.functions.batch_results import join_arrow, python_values
 from pipeline.functions.environment import environment
 from pipeline.functions.failures import Failed, RowOutcome, describe_error, owner_of
@@ -23,7 +24,7 @@ from pipeline.functions.rate import RateLimiter, limiter_of
 from pipeline.functions.registry import FunctionMaterial
 from pipeline.functions.row_calls import Outcomes, RowCalls
 from pipeline.functions.run_calls import CallList, InLoop, InThreads, InTurn, Runner, Tally
-from pipeline.functions.secret import Secret, spellings
+from pipeline.functions.secret import Secret
 from pipeline.functions.timings import CallMeter, CallTimings
 from pipeline.functions.value_size import refuse_giant_rows
 from pipeline.records.limits import LimitDesk

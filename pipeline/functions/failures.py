@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
-from pipeline.functions.secret import redact
+from pipeline.formats.redaction import redact
+from pipeline.formats.retry_after import retry_after_seconds
 from pipeline.records.owners import Owner
 
 ERROR_CHARS = 4000  # characters of an error text: enough for any message, too few for a pasted document
@@ -70,7 +68,7 @@ def retry_after_s(error: BaseException, now: float) -> float | None:
         for holder in (error, getattr(error, "response", None)):
             for found in (getattr(holder, "retry_after", None), _header(getattr(holder, "headers", None))):
                 if found is not None:
-                    return _seconds(found, now)
+                    return retry_after_seconds(found, now)
     except Exception:  # noqa: BLE001  # whatever stands there, it is not a time
         return None
     return None
@@ -80,17 +78,6 @@ def _header(headers: Any) -> Any:
     if headers is None:
         return None
     return next((value for name, value in headers.items() if str(name).lower() == "retry-after"), None)
-
-
-def _seconds(found: Any, now: float) -> float | None:
-    if isinstance(found, timedelta):
-        return max(0.0, found.total_seconds())
-    text = found.decode() if isinstance(found, bytes) else str(found)
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = parsedate_to_datetime(text).timestamp() - now
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _status(error: BaseException) -> Any:

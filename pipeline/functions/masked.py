@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as kinds
 
-from pipeline.functions.secret import MASK
+from pipeline.formats.redaction import MASK
 
 _N_BUFFERS_OF_LISTS = 2  # validity and offsets; lists of a fixed size have no offsets
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,7 +12,6 @@ from pipeline.errors import FunctionError
 from pipeline.records.function import FunctionRecord
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-MASK = "[secret]"
 
 
 @dataclass(frozen=True)
@@ -65,20 +63,3 @@ def missing_names(options: Mapping[str, Any], environ: Mapping[str, str] | None 
 def missing_secrets(record: FunctionRecord, environ: Mapping[str, str] | None = None) -> list[str]:
     """Names of the secrets that the function needs and this process does not have: the probe of a node."""
     return missing_names(record.options, environ)
-
-
-def spellings(values: Iterable[str]) -> list[str]:
-    """Secret values as they may stand in text, plain or inside JSON; the longest first, none empty."""
-    found = {
-        text
-        for value in filter(None, values)
-        for text in (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
-    }
-    return sorted(found, key=lambda text: (-len(text), text))
-
-
-def redact(text: str, values: Iterable[str]) -> str:
-    """The text with every secret value masked, the longest first so that none survives as part of another."""
-    for value in spellings(values):
-        text = text.replace(value, MASK)
-    return text

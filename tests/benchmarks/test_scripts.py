@@ -18,7 +18,7 @@ def run(*names: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_scripts_that_need_no_ray_print_their_rows_and_write_nothing():
     before = (FOLDER / "RESULTS.md").read_bytes()
-    done = run("task", "waiting", "start", "overhead")
+    done = run("task", "waiting", "start", "overhead", "model-client")
     assert done.returncode == 0, done.stderr
     shown = [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]]
     assert shown == [
@@ -26,6 +26,7 @@ def test_the_scripts_that_need_no_ray_print_their_rows_and_write_nothing():
         "| 100,000 rows, async task of 50 ms, 500 in flight",
         "| `assay --help`",
         "| driver CPU a part, 10,000 parts of nothing",
+        "| CPU of the client a request to a model",
     ]
     assert (FOLDER / "RESULTS.md").read_bytes() == before
 

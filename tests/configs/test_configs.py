@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import scorers
+from pipeline.records.provider_profile import load_provider_file
 from pipeline.records.run_config import FunctionEntry, SqlEntry, load_run_config
+from pipeline.records.script import parse_script
 from pipeline.session.spec_file import load_spec
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -71,6 +73,13 @@ READERS: dict[str, Callable[[Path], object]] = {
 }
 
 
+BY_NAME: dict[str, Callable[[Path], object]] = {
+    "assay-providers.yaml": lambda path: load_provider_file(path.read_bytes(), str(path)),
+    "rehearsal.yaml": lambda path: parse_script(path.read_bytes(), str(path)),
+}
+"""Files of other formats than their ending tells."""
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(CONFIGS)))
 def test_a_file_of_configs_is_read(path: Path):
-    READERS[path.suffix or path.name](path)
+    (BY_NAME.get(path.name) or READERS[path.suffix or path.name])(path)
