@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import pipeline
-from pipeline.cli import dataset_commands, eval_commands, run_commands, store_commands
+from pipeline.cli import dataset_commands, eval_commands, run_commands, session_commands, store_commands
 from pipeline.cli.doctor_command import doctor
 from pipeline.cli.exit_codes import guarded
 from pipeline.cli.results_command import results
@@ -39,6 +39,13 @@ evals = typer.Typer(
     context_settings=_SETTINGS,
     rich_markup_mode=None,
 )
+sessions = typer.Typer(
+    name="session",
+    help="Run a session of a coding agent.",
+    no_args_is_help=True,
+    context_settings=_SETTINGS,
+    rich_markup_mode=None,
+)
 store = typer.Typer(help="Check a store.", no_args_is_help=True, context_settings=_SETTINGS, rich_markup_mode=None)
 
 app.command("run")(run)
@@ -52,6 +59,7 @@ app.command("cancel")(run_commands.cancel)
 app.command("resume")(run_commands.resume)
 app.command("gc")(store_commands.collect)
 app.add_typer(evals, name="eval")
+app.add_typer(sessions, name="session")
 app.add_typer(store, name="store")
 app.command("doctor")(doctor)
 
@@ -59,6 +67,8 @@ datasets.command("upload")(dataset_commands.upload)
 datasets.command("list")(dataset_commands.list_datasets)
 datasets.command("show")(dataset_commands.show)
 datasets.command("read")(dataset_commands.read)
+sessions.command("run")(session_commands.run)
+
 evals.command("check")(eval_commands.check)
 evals.command("compare")(eval_commands.compare)
 store.command("check")(store_commands.check)

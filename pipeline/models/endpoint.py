@@ -91,10 +91,11 @@ class Endpoint:
                         self._limiter.refuse(clock() - began, asked_s)
                     if pause_s is None:
                         raise
-                    reason = trouble.reason
+                    reason, what = trouble.reason, trouble.what
                 finally:
                     tries.inference_ms = round((clock() - began) * 1000)
-            tries.retried.append(Attempt(reason=reason, inference_ms=tries.inference_ms))
+            status = what.status if isinstance(what, StatusError) else None
+            tries.retried.append(Attempt(reason=reason, status=status, inference_ms=tries.inference_ms))
             await self._timing.sleep(pause_s)
 
     async def close(self) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Base64Bytes, Field
 
+from pipeline.records.agent_config import AgentConfig
 from pipeline.records.audit_content import Cost
 from pipeline.records.base import Document, Record
 from pipeline.records.digest import Sha256
@@ -46,6 +47,14 @@ class ProviderExchange(Record):
     retried: tuple[Attempt, ...]
 
 
+class HostUse(Record):
+    """Connections to one host."""
+
+    host: str
+    granted: Count
+    refused: Count
+
+
 class ToolExchange(Record):
     """One call of a tool and what it gave."""
 
@@ -61,6 +70,8 @@ class ToolExchange(Record):
     truncated: bool
     events: tuple[dict[str, Any], ...] = ()
     """Effects in the log between `tool.call` and `tool.result`, in order: objects of one member, as on the wire."""
+    hosts: tuple[HostUse, ...] = ()
+    """The hosts that it reached, or was refused."""
 
 
 Exchange = Annotated[ProviderExchange | ToolExchange, Field(discriminator="kind")]
@@ -88,5 +99,9 @@ class Capture(Document):
     producer: Producer
     prompt_sha256: Sha256
     """Of the system prompt and the task."""
+    config: AgentConfig
+    """What the agent worked under: a replay works under the same."""
+    sandbox_sha256: Sha256
+    sandbox_driver: str
     exchanges: tuple[Exchange, ...]
     workspace: EndState

@@ -137,6 +137,8 @@ class Attempt(Record):
     """One request that was sent and had to be sent again."""
 
     reason: str
+    status: int | None = None
+    """Of the answer; null: none came."""
     inference_ms: Count
 
 

@@ -14,6 +14,7 @@ from pipeline.sandbox.workspace import (
     sweep_workspaces,
     workspace_copy,
     workspace_of,
+    write_beneath,
 )
 
 __all__ = [
@@ -43,4 +44,5 @@ __all__ = [
     "sweep_workspaces",
     "workspace_copy",
     "workspace_of",
+    "write_beneath",
 ]

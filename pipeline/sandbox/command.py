@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +18,8 @@ class Ended(StrEnum):
     TIMED_OUT = "timed_out"
     OUT_OF_MEMORY = "out_of_memory"
     """All processes together held more than allowed, and were killed."""
+    STOPPED = "stopped"
+    """Whoever had it run did not want it any more."""
     COULD_NOT_START = "could_not_start"
 
 
@@ -37,6 +40,8 @@ class SandboxedCommand(NamedTuple):
     """Whether the folder is as the command left it afterwards."""
     tools: tuple[Path, ...] = ()
     """Folders outside of /usr that it may read, at the same paths; their `bin` is searched first."""
+    stop: threading.Event | None = None
+    """Set from another thread, it ends the command within a tenth of a second."""
 
 
 class NetworkDecision(NamedTuple):

@@ -172,7 +172,7 @@ def lent_repository(fixture: Path) -> Iterator[Repository]:
     Raises:
         WorkspaceError: git is missing, or the repository is of a kind that cannot be lent.
     """
-    found = git_folder(fixture)
+    found = git_folder(fixture.absolute())  # git is told of it from another folder
     if found is None:
         raise WorkspaceError(f"{fixture} is no git repository")
     try:

@@ -43,6 +43,8 @@ def supervise(command: SandboxedCommand, process: subprocess.Popen[bytes], inmat
             now = time.monotonic()
             if now >= until:
                 return Supervised(Ended.TIMED_OUT, kept, f"it was stopped after {command.timeout_s:g} s")
+            if command.stop is not None and command.stop.is_set():
+                return Supervised(Ended.STOPPED, kept, "it was stopped from outside")
             if now >= look_at:
                 look_at = now + LOOK_EVERY_S
                 held = _held_bytes(inmates, root, command.limits.memory_bytes)

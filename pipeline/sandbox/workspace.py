@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import InputError, WorkspaceError
+from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
 from pipeline.sandbox.beneath import Entry, Kind, checked_path, kind_beneath, list_beneath, open_beneath, open_file
 from pipeline.sandbox.git import Repository, TreeFile, git_folder, lent_repository
 from pipeline.store.scratch import scratch_folder, sweep_scratch
@@ -143,6 +144,28 @@ def copy_tree(source: Path | int, target: Path | int, *, leave_out: frozenset[st
             with suppress(FileNotFoundError):  # gone meanwhile
                 size_bytes += _copy_file(source, target, entry, MAX_TREE_BYTES - size_bytes)
     return size_bytes
+
+
+def write_beneath(folder: Path, path: str, data: bytes) -> None:
+    """Write a file beneath a folder that somebody else has filled; no link is followed, folders on the way are made.
+
+    Raises:
+        InputError: the path leaves the folder by its text.
+        UnsafeFileError: a link stands on the way, or what stands there is no regular file.
+        WorkspaceError: it cannot be written, such as for want of space; what was there may be lost.
+    """
+    checked_path(path)
+    _checked_folder(folder)
+    with told_of_tree(f"{path!r} cannot be written"):
+        _make_folder(folder, path.rpartition("/")[0])
+        made = open_beneath(folder, path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
+        try:
+            if not stat.S_ISREG(os.fstat(made).st_mode):
+                raise UnsafeFileError(f"{path!r} is no regular file")
+            os.ftruncate(made, 0)
+            _write(made, data)
+        finally:
+            os.close(made)
 
 
 def replace_tree(source: int, target: Path) -> None:

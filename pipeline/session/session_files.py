@@ -14,7 +14,8 @@ from pipeline.session.session_ids import is_session_id
 from pipeline.store import Store
 from pipeline.store.scratch import scratch_folder
 
-LOG, END_PATCH = "log.jsonl", "end.patch"
+LOG, RECORD, CONFIG = "log.jsonl", "session.json", "config.json"
+CAPTURE, END_PATCH, REPORT = "capture.json", "end.patch", "report.json"
 
 
 class SessionLog(NamedTuple):
@@ -25,6 +26,8 @@ class SessionLog(NamedTuple):
     """The id by which it was asked for; None: it was asked for as a file."""
     patch: bytes | None = None
     """What the session changed, as the store keeps it (`end.patch`); None: its tree is in a folder."""
+    is_cut_off: bool = False
+    """Whether the store says that it began, and not what it changed: its process was killed, or still runs."""
 
 
 @contextmanager
@@ -44,7 +47,9 @@ def session_log(text: str, store: Store) -> Iterator[SessionLog]:
         if has_log:
             with _local_copy(store, f"{folder}/{LOG}") as path:
                 patch = f"{folder}/{END_PATCH}"
-                yield SessionLog(path, text, store.read(patch) if store.exists(patch) else None)
+                changed = store.read(patch) if store.exists(patch) else None
+                is_cut_off = changed is None and store.exists(f"{folder}/{RECORD}")
+                yield SessionLog(path, text, changed, is_cut_off)
             return
         if not os.path.lexists(text):
             raise InputError(f"there is no session {text} in {store.display}; name its store with --store, or its log")

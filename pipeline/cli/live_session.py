@@ -1,0 +1,55 @@
+"""What a command needs to run a session here: a provider, and this process's clock and chance."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pipeline
+from pipeline.models.open_provider import open_provider, redactor_of
+from pipeline.models.profiles import find_profile
+from pipeline.models.provider import Provider
+from pipeline.records.provider_profile import ProviderProfile
+from pipeline.session.run import World
+
+
+class LiveProvider(NamedTuple):
+    """A provider that is open."""
+
+    provider: Provider
+    profile: ProviderProfile
+    model: str
+    redact: Callable[[str], str]
+
+
+@contextmanager
+def live_provider(
+    name: str, model: str | None, providers: Path | None, environment: Mapping[str, str]
+) -> Iterator[LiveProvider]:
+    """The provider of a name, closed at the end of the block.
+
+    Raises:
+        InputError: no such profile, no key, an extra that is not installed.
+    """
+    profile = find_profile(name, providers, environment)
+    provider = open_provider(profile, model, environment)
+    try:
+        yield LiveProvider(provider, profile, model or profile.model or name, redactor_of(profile, environment).text)
+    finally:
+        asyncio.run(provider.close())
+
+
+def this_world() -> World:
+    """This process."""
+    return World(
+        version=pipeline.__version__,
+        environment=os.environ,
+        now_ms=lambda: time.time_ns() // 1_000_000,
+        monotonic=time.monotonic,
+        random=os.urandom,
+    )

@@ -1,0 +1,43 @@
+"""What became of a session, for people and for programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.cli.screen import print_facts, print_json, printable
+
+if TYPE_CHECKING:
+    from pipeline.session.run import Outcome
+
+
+def print_outcome(outcome: Outcome, *, is_json: bool) -> None:
+    """Show the end of a session, and where its log is."""
+    ending = outcome.ending
+    if is_json:
+        print_json(
+            {
+                "session": outcome.session,
+                "reason": ending.reason.value,
+                "detail": ending.detail,
+                "result": ending.result,
+                "turns": outcome.n_turns,
+                "cost": dict(outcome.cost),
+                "unpriced_requests": outcome.n_unpriced,
+                "base_commit": outcome.base_commit,
+                "log": str(outcome.log),
+            }
+        )
+        return
+    if ending.result:
+        print(f"{printable(ending.result)}\n")
+    cost = ", ".join(f"{amount:g} {currency}" for currency, amount in sorted(outcome.cost.items())) or "nothing"
+    unknown = f" and {outcome.n_unpriced} requests of unknown price" if outcome.n_unpriced else ""
+    print_facts(
+        [
+            ("session", outcome.session),
+            ("ended", f"{ending.reason.value}{f': {printable(ending.detail)}' if ending.detail else ''}"),
+            ("turns", str(outcome.n_turns)),
+            ("cost", f"{cost}{unknown}"),
+            ("log", str(outcome.log)),
+        ]
+    )

@@ -1,0 +1,49 @@
+"""Where the files of a session go: its log while it is written, the rest when there is something to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import ExistsError
+from pipeline.records.agent_config import AgentConfig
+from pipeline.records.capture import Capture
+from pipeline.records.session import SessionRecord
+from pipeline.session.session_files import CAPTURE, CONFIG, END_PATCH, LOG, RECORD
+from pipeline.store import Store
+from pipeline.store.scratch import scratch_folder
+
+
+@contextmanager
+def opened_session(store: Store, record: SessionRecord, config: AgentConfig) -> Iterator[Path]:
+    """Begin a session in a store; the path of its log, for as long as the block lasts.
+
+    In a local store the log is written where it belongs, so that nothing is lost with the process. Elsewhere it is
+    sent when the block ends, however it ends.
+
+    Raises:
+        ExistsError: there is a session of that id.
+    """
+    folder = f"sessions/{record.session}"
+    data = record.to_bytes()
+    if store.create(f"{folder}/{RECORD}", data) != data:
+        raise ExistsError(f"{store.display}: session {record.session} is there already")
+    store.create(f"{folder}/{CONFIG}", config.to_bytes())
+    placed = store.local_path(f"{folder}/{RECORD}")
+    if placed is not None:
+        yield placed.with_name(LOG)
+        return
+    with scratch_folder("log") as scratch:
+        try:
+            yield scratch / LOG
+        finally:
+            if (scratch / LOG).exists():
+                store.put(f"{folder}/{LOG}", scratch / LOG)
+
+
+def keep_capture(store: Store, capture: Capture) -> None:
+    """Put what a session exchanged and what it changed beside its log. The patch last: it says that all is there."""
+    folder = f"sessions/{capture.session}"
+    store.create(f"{folder}/{CAPTURE}", capture.to_bytes())
+    store.create(f"{folder}/{END_PATCH}", capture.workspace.patch_base64)

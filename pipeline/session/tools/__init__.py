@@ -1,0 +1,1 @@
+"""The tools of the agent in the box, each in a file of its own."""

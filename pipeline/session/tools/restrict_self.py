@@ -1,0 +1,24 @@
+"""`restrict_self`: the agent forbids itself an action for the rest of the session."""
+
+from __future__ import annotations
+
+from pipeline.records.audit_names import Ceiling
+from pipeline.records.audit_turn import PolicySelf, Restriction
+from pipeline.session.tools.tool import Arguments, Effects, Tool, ToolOutcome, ToolSetting
+
+
+class RestrictArguments(Arguments):
+    """What is given up."""
+
+    action: str
+    """Such as exec.shell, net.fetch, call.spawn_agent; all that begins with it, step by step, is meant."""
+    reason: str = ""
+
+
+async def _act(_setting: ToolSetting, arguments: RestrictArguments, effects: Effects) -> ToolOutcome:
+    restriction = Restriction(action=arguments.action, ceiling=Ceiling.DENY.value, reason=arguments.reason)
+    effects.append(PolicySelf(restrictions=(restriction,)))
+    return ToolOutcome(f"{arguments.action} is denied from now on")
+
+
+RESTRICT_SELF = Tool("restrict_self", "Forbid yourself an action for the rest of the session.", RestrictArguments, _act)
