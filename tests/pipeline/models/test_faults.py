@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import time
 from email.utils import formatdate
@@ -213,6 +214,24 @@ def test_ten_megabytes_of_text_are_an_error_and_not_a_message(is_streamed: bool,
     error, reason = failed(kit.exchange(handler, stream=is_streamed)[0])
     assert error == "protocol"
     assert "characters of text or more; at most 4,194,304 are read" in reason
+
+
+def test_a_stream_of_text_without_end_is_left_at_the_bound_and_not_gathered(kit: Any) -> None:
+    n_sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal n_sent
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        event = f"data: {json.dumps(kit.delta(content='x' * 100_000))}\n\n".encode()
+        for n_sent in range(1_000):  # noqa: B007 - counts what was sent when the client was gone
+            await response.write(event)
+        return response
+
+    error, reason = failed(kit.exchange(endless, stream=True, max_retries=0)[0])
+    assert error == "protocol"
+    assert "characters of text or more" in reason
+    assert n_sent < 200  # some lie in the buffers of the sockets
 
 
 def test_an_endless_body_is_left_in_time(kit: Any) -> None:

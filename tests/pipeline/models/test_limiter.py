@@ -113,6 +113,24 @@ def test_who_is_cancelled_while_waiting_takes_no_place(members: dict[str, Any]) 
     asyncio.run(run())
 
 
+def test_who_is_cancelled_in_a_pause_gives_back_its_place() -> None:
+    clock = Clock()
+
+    async def run() -> None:
+        limiter = limiter_of(clock, concurrency=1)
+        limiter.refuse(0.0, 30.0)
+        waiting = asyncio.create_task(limiter.__aenter__())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        clock.now += 60
+        async with asyncio.timeout(2), limiter:
+            pass
+
+    asyncio.run(run())
+
+
 def test_a_429_of_one_request_holds_back_the_others_of_its_provider(kit: Any) -> None:
     began: list[float] = []
     is_first = True

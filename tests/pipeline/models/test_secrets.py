@@ -63,6 +63,12 @@ def test_an_error_that_repeats_the_key_is_shown_without_it(status: int, kit: Any
     assert "Incorrect API key provided: [secret]." in completion.reply.status_error.body
 
 
+def test_a_long_error_is_not_cut_in_the_middle_of_a_key(kit: Any) -> None:
+    handler = kit.answers("x" * 4_090 + KEY, status=400)
+    completion, _ = kit.exchange(handler, environment=ENVIRONMENT, api_key_env="MY_KEY")
+    assert completion.reply.status_error.body == "x" * 4_090 + "[secre"
+
+
 def test_secrets_are_taken_out_of_what_is_sent(kit: Any) -> None:
     request = kit.said('The password is p"ass\\word.', system=f"Key: {KEY}")
     _, server = kit.exchange(kit.answers(kit.chat()), request=request, environment=ENVIRONMENT)

@@ -55,6 +55,7 @@ def test_the_profile_tells_what_the_engine_was_started_with(kit: Any) -> None:
 def test_arrays_of_different_lengths_are_kept_as_they_are(kit: Any) -> None:
     tokens = kit.exchange(kit.answers(vllm(kit, token_ids=[7, 8, 9])), kind="vllm")[0].tokens
     assert (tokens.response_token_ids, tokens.old_logprobs) == ((7, 8, 9), (-0.5, 0.0))
+    assert tokens.response_mask == (1, 1, 1)
 
 
 def test_numbers_that_are_not_finite_are_null_and_others_stay(kit: Any) -> None:
