@@ -25,6 +25,7 @@ AssayError
 ├── SandboxError                     a command cannot be run in isolation here: install or allow what is missing
 ├── WorkspaceError                   a fixture or a tree of files cannot be used as it is
 │   └── UnsafeFileError              a path of it leads elsewhere, or is no regular file
+├── ReplayError                      a capture does not answer the session that is replayed (`refusal` tells how)
 ├── FailingRunError                  so much fails that going on would only cost: mend the task or the scorer
 └── InterruptedRunError              stopped by the user; the same command goes on
 """
@@ -162,6 +163,15 @@ class WorkspaceError(AssayError):
 
 class UnsafeFileError(WorkspaceError):
     """A path that leads through a link or is no regular file; it was not opened."""
+
+
+class ReplayError(AssayError):
+    """A capture that does not answer the session that is replayed; nothing is judged."""
+
+    def __init__(self, message: str, refusal: str = "") -> None:
+        super().__init__(message)
+        self.refusal = refusal
+        """One of `ReplayRefusal`."""
 
 
 class FailingRunError(AssayError):

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 import pipeline
-from pipeline.cli import dataset_commands, eval_commands, run_commands, session_commands, store_commands
+from pipeline.cli import (
+    dataset_commands,
+    eval_commands,
+    eval_run_commands,
+    run_commands,
+    session_commands,
+    store_commands,
+)
 from pipeline.cli.doctor_command import doctor
 from pipeline.cli.exit_codes import guarded
 from pipeline.cli.results_command import results
@@ -69,6 +76,8 @@ datasets.command("show")(dataset_commands.show)
 datasets.command("read")(dataset_commands.read)
 sessions.command("run")(session_commands.run)
 
+evals.command("run")(eval_run_commands.run)
+evals.command("replay")(eval_run_commands.replay)
 evals.command("check")(eval_commands.check)
 evals.command("compare")(eval_commands.compare)
 store.command("check")(store_commands.check)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pipeline.cli import options
 from pipeline.cli import provenance_flags as provenance
+
+if TYPE_CHECKING:
+    from pipeline.records.report import Report
+    from pipeline.session.spec_file import LoadedSpec
 
 FormatOption = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
@@ -43,12 +47,8 @@ def check(
     import os
 
     import pipeline
-    from pipeline.cli.exit_codes import ExitCode
-    from pipeline.cli.report_view import print_report
-    from pipeline.cli.screen import print_document
     from pipeline.sandbox.drivers import driver_named
     from pipeline.session.check import CheckOptions, check_session
-    from pipeline.session.evaluate import is_audit_gap
     from pipeline.session.session_files import session_log
     from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
@@ -58,7 +58,17 @@ def check(
     settings = CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
     with session_log(session, open_store(store)) as log:
         report = check_session(loaded, log, settings)
-    if output == "json":
+    return told_report(report, loaded, is_json=output == "json")
+
+
+def told_report(report: Report, loaded: LoadedSpec, *, is_json: bool) -> int:
+    """Show a report, and return the exit status that it stands for."""
+    from pipeline.cli.exit_codes import ExitCode
+    from pipeline.cli.report_view import print_report
+    from pipeline.cli.screen import print_document
+    from pipeline.session.evaluate import is_audit_gap
+
+    if is_json:
         print_document(report)
     else:
         print_report(report, loaded.spec.reward_weights.model_dump())

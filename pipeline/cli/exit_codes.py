@@ -38,6 +38,7 @@ _FAULTS = (
     errors.StoreError,
     errors.EngineError,
     errors.SandboxError,
+    errors.ReplayError,
     errors.FailingRunError,
     errors.EvaluationRunFailedError,
 )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,34 +12,29 @@ import pipeline
 from pipeline.models.open_provider import open_provider, redactor_of
 from pipeline.models.profiles import find_profile
 from pipeline.models.provider import Provider
+from pipeline.models.redacted import Redactor
 from pipeline.records.provider_profile import ProviderProfile
 from pipeline.session.run import World
 
 
 class LiveProvider(NamedTuple):
-    """A provider that is open."""
+    """A provider that is open; whoever runs a session with it closes it."""
 
     provider: Provider
     profile: ProviderProfile
     model: str
-    redact: Callable[[str], str]
+    redactor: Redactor
 
 
-@contextmanager
-def live_provider(
-    name: str, model: str | None, providers: Path | None, environment: Mapping[str, str]
-) -> Iterator[LiveProvider]:
-    """The provider of a name, closed at the end of the block.
+def live_provider(name: str, model: str | None, providers: Path | None, environment: Mapping[str, str]) -> LiveProvider:
+    """The provider of a name.
 
     Raises:
         InputError: no such profile, no key, an extra that is not installed.
     """
     profile = find_profile(name, providers, environment)
     provider = open_provider(profile, model, environment)
-    try:
-        yield LiveProvider(provider, profile, model or profile.model or name, redactor_of(profile, environment).text)
-    finally:
-        asyncio.run(provider.close())
+    return LiveProvider(provider, profile, model or profile.model or name, redactor_of(profile, environment))
 
 
 def this_world() -> World:

@@ -1,4 +1,4 @@
-"""`--provenance-…`, refused where there is no model to which they could belong."""
+"""`--provenance-…`: replaces fields of a spec that is run or replayed; refused where there is no such session."""
 
 from __future__ import annotations
 
@@ -26,3 +26,25 @@ Trainer = Annotated[str | None, _flag("trainer")]
 Seed = Annotated[str | None, _flag("seed")]
 Intervention = Annotated[str | None, _flag("intervention")]
 InterventionSha256 = Annotated[str | None, _flag("intervention-sha256")]
+
+
+def _replacing(name: str, what: str) -> object:
+    return typer.Option(f"--provenance-{name}", metavar="TEXT", help=f"{what}, in place of the spec's.")
+
+
+GivenCheckpoint = Annotated[str | None, _replacing("checkpoint", "Revision of the weights")]
+GivenTrainer = Annotated[str | None, _replacing("trainer", "Recipe of the training")]
+GivenSeed = Annotated[int | None, typer.Option("--provenance-seed", metavar="N", help="Seed, in place of the spec's.")]
+GivenIntervention = Annotated[str | None, _replacing("intervention", "What was done to the activations")]
+GivenInterventionSha256 = Annotated[str | None, _replacing("intervention-sha256", "Digest of the intervention")]
+
+
+def given(
+    checkpoint: str | None, trainer: str | None, seed: int | None, intervention: str | None, digest: str | None
+) -> dict[str, object]:
+    """The fields that were given."""
+    fields = {
+        "checkpoint": checkpoint, "trainer": trainer, "seed": seed, "intervention": intervention,
+        "intervention_sha256": digest,
+    }  # fmt: skip
+    return {name: value for name, value in fields.items() if value is not None}

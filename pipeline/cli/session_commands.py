@@ -61,15 +61,19 @@ def run(
     amount, currency = _money(max_cost)
     choice = AgentChoice(None, Limits(max_turns=max_turns), amount, currency)
     file = load_agent_file(agent)
-    with live_provider(provider, model, providers, os.environ) as live:
-        config = agent_config(choice, file, live.profile, live.model)
-        plan = Plan(
-            task, project, base_commit, config, live.model, driver_named(sandbox) if sandbox else Driver.NATIVE,
-            tuple(allow_host or ()),
-        )  # fmt: skip
-        with run_session(plan, live.provider, open_store(store), this_world(), live.redact) as outcome:
-            print_outcome(outcome, is_json=output == "json")
-            return exit_status(outcome)
+    live = live_provider(provider, model, providers, os.environ)
+    plan = Plan(
+        task=task,
+        fixture=project,
+        base_commit=base_commit,
+        config=agent_config(choice, file, live.profile, live.model),
+        model=live.model,
+        driver=driver_named(sandbox) if sandbox else Driver.NATIVE,
+        network_hosts=tuple(allow_host or ()),
+    )
+    with run_session(plan, live.provider, open_store(store), this_world(), live.redactor) as outcome:
+        print_outcome(outcome, is_json=output == "json")
+        return exit_status(outcome)
 
 
 def exit_status(outcome: Outcome) -> int:

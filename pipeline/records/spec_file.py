@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
-from typing import Literal, TypeVar
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
@@ -31,20 +32,24 @@ Command = Literal["check", "run", "replay"]
 _NEEDED: Mapping[Command, tuple[str, ...]] = {"check": (), "run": ("provider", "model"), "replay": ("capture",)}
 
 M = TypeVar("M", bound=Record)
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def parse_spec(data: bytes, where: str, command: Command = "check") -> EvalSpec:
+def parse_spec(
+    data: bytes, where: str, command: Command = "check", provenance: Mapping[str, object] = NOTHING
+) -> EvalSpec:
     """The spec of an evaluation.
 
     Args:
         data: the bytes of the file.
         where: the path of the file: its ending tells the format, and errors name it.
         command: what the spec is for; a run needs `provider` and `model`, a replay `capture`.
+        provenance: fields that replace those of the spec, before it is validated.
 
     Raises:
         InputError: names file, line, field, what was found and what is allowed, and the nearest known name.
     """
-    spec = _parse(data, where, EvalSpec, "chock.eval")
+    spec = _parse(data, where, EvalSpec, "chock.eval", {"provenance": provenance} if provenance else NOTHING)
     for field in _NEEDED[command]:
         if getattr(spec, field) is None:
             raise InputError(f"{where}:1: the field {field!r} is missing, which a {command} needs")
@@ -69,10 +74,16 @@ def check_ending(where: str) -> Callable[[bytes, str], Located]:
     return READERS[ending]
 
 
-def _parse(data: bytes, where: str, model: type[M], schema: str) -> M:
+def _parse(
+    data: bytes, where: str, model: type[M], schema: str, replaced: Mapping[str, Mapping[str, object]] = NOTHING
+) -> M:
     document = check_ending(where)(data, where)
     check_kind(document, where, model, {"schema": schema, "version": 1})
+    value: Any = document.value
+    for field, members in replaced.items():
+        written = value.get(field) or {}
+        value = {**value, field: {**written, **members} if isinstance(written, dict) else written}
     try:
-        return model.model_validate(document.value)
+        return model.model_validate(value)
     except ValidationError as error:
         raise told(error, model, document, where) from None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, WorkspaceError
 from pipeline.records.eval_spec import EvalSpec
-from pipeline.records.report import Report
+from pipeline.records.report import Finding, Report
 from pipeline.sandbox import Driver, changed_workspace, check_driver
 from pipeline.session.command_evidence import CommandSetting, run_commands
 from pipeline.session.evaluate import evaluate
@@ -54,7 +54,7 @@ def check_session(loaded: LoadedSpec, log: SessionLog, options: CheckOptions) ->
         WorkspaceError: git is needed and not installed.
     """
     folder = (options.project or loaded.fixture).absolute()
-    _refuse_spec_inside(loaded.path, folder)
+    refuse_spec_inside(loaded.path, folder)
     _check_driver(loaded.spec, options)  # before a log of gigabytes is read
     evidence = LogEvidence(*examine_log(log.path))
     with _tree_of(folder, log, evidence, options) as left:
@@ -62,7 +62,12 @@ def check_session(loaded: LoadedSpec, log: SessionLog, options: CheckOptions) ->
 
 
 def judge(
-    loaded: LoadedSpec, evidence: LogEvidence, left: SessionTree, options: CheckOptions, session: str | None
+    loaded: LoadedSpec,
+    evidence: LogEvidence,
+    left: SessionTree,
+    options: CheckOptions,
+    session: str | None,
+    first: Iterable[Finding] = (),
 ) -> Report:
     """Look at a tree, run the spec's commands on it, and make the report.
 
@@ -72,6 +77,7 @@ def judge(
         left: what the session left.
         options: how it is checked.
         session: the id by which the session is known; None: the one that its log names.
+        first: findings of whoever made the session, such as those about its capture.
 
     Raises:
         SandboxError: there are commands to be run, and the driver cannot be had here.
@@ -88,7 +94,9 @@ def judge(
     if _has_commands(spec, options) and not tree.problem:
         base, driver = _base_of_tests(spec, tree, began), options.driver or driver_of(spec)
         results = run_commands(spec, CommandSetting(left.fixture, left.tree, base, driver, options.environment))
-    return evaluate(spec, evidence, tree, results, spec_sha256=loaded.sha256, version=options.version, session=session)
+    return evaluate(
+        spec, evidence, tree, results, spec_sha256=loaded.sha256, version=options.version, session=session, first=first
+    )
 
 
 @contextmanager
@@ -135,8 +143,12 @@ def _base_of_tests(spec: EvalSpec, tree: TreeEvidence, began: Sequence[str]) -> 
     return tree.base_commit
 
 
-def _refuse_spec_inside(spec: Path, folder: Path) -> None:
-    """An agent that works in the folder could have changed what judges it."""
+def refuse_spec_inside(spec: Path, folder: Path) -> None:
+    """An agent that works in the folder could have changed what judges it.
+
+    Raises:
+        InputError: the spec lies in the folder.
+    """
     if spec.resolve().is_relative_to(folder.resolve()):
         raise InputError(
             f"{spec} lies in the fixture {folder}, where an agent could change what judges it; move it out of there"

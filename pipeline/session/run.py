@@ -13,31 +13,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.models.provider import Provider
+from pipeline.models.redacted import Redactor
 from pipeline.records.agent_config import AgentConfig
-from pipeline.records.audit_content import TextPart
 from pipeline.records.audit_names import AgentOutcome, EndReason
 from pipeline.records.audit_session import (
     AgentComplete,
-    NetworkSummary,
-    SandboxOpen,
-    SessionConfig,
-    SessionEnd,
     SessionSpawn,
-    SessionStart,
-    WorkspaceOpen,
 )
-from pipeline.records.audit_turn import Message
 from pipeline.records.capture import Capture, EndState
-from pipeline.records.digest import digest_json
 from pipeline.records.report import Producer
 from pipeline.records.session import SessionRecord
 from pipeline.sandbox import Driver, SandboxedCommand, change_of, profile_of, workspace_of
 from pipeline.session.agent.loop import AgentLoop, Ending, Tools
 from pipeline.session.agent.recorder import Log
+from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
 from pipeline.session.session_ids import new_session_id
 from pipeline.session.session_store import keep_capture, opened_session
-from pipeline.session.tools.tool import WORKSPACE, Effects, ToolOutcome, ToolSetting, failed
+from pipeline.session.tools.tool import Effects, ToolOutcome, ToolSetting, failed
 from pipeline.session.tools.toolbox import Toolbox, specs_of
 from pipeline.store import Store
 
@@ -92,17 +85,15 @@ class Outcome(NamedTuple):
 
 
 @contextmanager
-def run_session(
-    plan: Plan, provider: Provider, store: Store, world: World, redact: Callable[[str], str]
-) -> Iterator[Outcome]:
+def run_session(plan: Plan, provider: Provider, store: Store, world: World, redactor: Redactor) -> Iterator[Outcome]:
     """Run a session to its end. Ctrl-C ends it as `canceled_by_user`; whatever it left is kept.
 
     Args:
         plan: the session.
-        provider: answers its requests; closed by the caller.
+        provider: answers its requests; closed at its end, in the loop in which it was used.
         store: keeps it.
         world: time, chance, environment.
-        redact: takes secrets out of what tools give.
+        redactor: takes secrets out of requests, and of what tools give.
 
     Raises:
         SandboxError: the driver cannot be had here; nothing was begun.
@@ -110,7 +101,7 @@ def run_session(
     """
     with workspace_of(plan.fixture, plan.base_commit) as workspace:
         started = _Started(
-            plan, provider, store, world, redact, workspace.path, workspace.base_commit, threading.Event()
+            plan, provider, store, world, redactor, workspace.path, workspace.base_commit, threading.Event()
         )
         session = new_session_id(world.now_ms(), world.random(10))
         record = _record_of(plan, plan.config, session, None, workspace.base_commit, world)
@@ -131,7 +122,7 @@ class _Started(NamedTuple):
     provider: Provider
     store: Store
     world: World
-    redact: Callable[[str], str]
+    redactor: Redactor
     tree: Path
     base_commit: str | None
     stop: threading.Event
@@ -150,7 +141,10 @@ async def _until_stopped(started: _Started, session: str, log: Log) -> tuple[Age
     with suppress(NotImplementedError, ValueError, RuntimeError):  # not in the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             around.add_signal_handler(number, _stop, started.stop, work)
-    return await run_agent(started, started.plan.config, started.plan.task, session, "", log, depth=0)
+    try:
+        return await run_agent(started, started.plan.config, started.plan.task, session, "", log, depth=0)
+    finally:
+        await started.provider.close()
 
 
 def _stop(stop: threading.Event, work: asyncio.Task[object]) -> None:
@@ -162,16 +156,19 @@ async def run_agent(
     started: _Started, config: AgentConfig, task: str, session: str, parent: str, log: Log, *, depth: int
 ) -> tuple[AgentLoop, Ending]:
     """One agent, root or child: the events around its loop, and the loop."""
-    begin_log(log, config, task, parent, started.base_commit, started.sandbox_sha256(), started.plan)
+    plan = started.plan
+    sandbox = (started.sandbox_sha256(), plan.driver)
+    begin_log(log, config, task, parent, started.base_commit, plan.model, *sandbox)
     children = _Children(started, config, session, depth)
     setting = ToolSetting(
         started.tree, started.plan.driver, started.world.environment, started.plan.network_hosts,
         config.limits.tool_timeout_s, children.spawn, started.stop,
     )  # fmt: skip
-    tools = _Redacting(Toolbox(config.tools, setting), started.redact)
+    tools = _Redacting(Toolbox(config.tools, setting), started.redactor)
     loop = AgentLoop(
-        config, started.plan.model, specs_of(config.tools), started.provider, tools, log, started.world.monotonic
-    )
+        config, started.plan.model, specs_of(config.tools), started.provider, tools, log,
+        started.world.monotonic, started.redactor.request,
+    )  # fmt: skip
     ending = await _guarded(loop, task)
     end_log(log, loop, ending)
     if ending.reason is EndReason.CANCELED_BY_USER and depth > 0:
@@ -186,60 +183,15 @@ async def _guarded(loop: AgentLoop, task: str) -> Ending:
         return Ending(EndReason.CANCELED_BY_USER, "interrupted")
 
 
-def begin_log(
-    log: Log, config: AgentConfig, task: str, parent: str, base_commit: str | None, sandbox_sha256: str, plan: Plan
-) -> None:
-    """The events before the first turn."""
-    kind = "overlay" if base_commit is None else "worktree"
-    log.append(WorkspaceOpen(kind=kind, attempt="1", path=WORKSPACE, base_commit=base_commit or ""))
-    log.append(SandboxOpen(attempt="1", write_execute="strict", decision="allow"))
-    log.append(Message(role="user", content=(TextPart(text=task),)))
-    log.append(SessionStart(agent_kind=config.agent_kind, model_alias=plan.model, parent_session=parent))
-    log.append(
-        SessionConfig(
-            config_hash=config_digest(config),
-            sandbox_hash=sandbox_sha256,
-            policy_rules=tuple(f"{action}={rule}" for action, rule in sorted(config.approvals.items())),
-            sandbox_driver=plan.driver.value,
-        )
-    )
-
-
-def end_log(log: Log, loop: AgentLoop, ending: Ending) -> None:
-    """The events after the last turn."""
-    log.append(SessionEnd(reason=ending.reason.value, detail=ending.detail))
-    uses = loop.hosts.uses()
-    for event in loop.hosts.events():
-        log.append(event)
-    refused = next((use.host for use in uses if use.refused), "")
-    log.append(
-        NetworkSummary(
-            granted=sum(use.granted for use in uses),
-            refused=sum(use.refused for use in uses),
-            diagnostic=f"{refused} was refused" if refused else "",
-        )
-    )
-
-
-def config_digest(config: AgentConfig) -> str:
-    """`config_hash` of a session."""
-    return digest_json(config.model_dump(mode="json"))
-
-
-def prompt_digest(config: AgentConfig, task: str) -> str:
-    """Of what the model is told before it says anything."""
-    return digest_json([config.prompt, task])
-
-
 class _Redacting:
     """Tools whose results are without secrets, before a model, a log or a capture has them."""
 
-    def __init__(self, tools: Tools, redact: Callable[[str], str]) -> None:
-        self._tools, self._redact = tools, redact
+    def __init__(self, tools: Tools, redactor: Redactor) -> None:
+        self._tools, self._redactor = tools, redactor
 
-    async def call(self, call_id: str, tool: str, arguments: str, effects: Effects) -> ToolOutcome:
+    async def call(self, call_id: str, tool: str, arguments: str, effects: Effects, /) -> ToolOutcome:
         outcome = await self._tools.call(call_id, tool, arguments, effects)
-        return outcome._replace(result=self._redact(outcome.result))
+        return outcome._replace(result=self._redactor.text(outcome.result))
 
 
 class _Children:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from pipeline.errors import InputError
 from pipeline.formats.located import MAX_BYTES
 from pipeline.records.digest import digest_bytes
 from pipeline.records.eval_spec import EvalSpec
-from pipeline.records.spec_file import Command, check_ending, parse_spec
+from pipeline.records.spec_file import NOTHING, Command, check_ending, parse_spec
 
 
 class LoadedSpec(NamedTuple):
@@ -33,12 +34,15 @@ class LoadedSpec(NamedTuple):
         return None if self.spec.capture is None else self.path.parent / self.spec.capture
 
 
-def load_spec(path: str | os.PathLike[str], command: Command = "check") -> LoadedSpec:
+def load_spec(
+    path: str | os.PathLike[str], command: Command = "check", provenance: Mapping[str, object] = NOTHING
+) -> LoadedSpec:
     """Read the spec of an evaluation from a .zon, .yaml, .yml or .json file.
 
     Args:
         path: the file.
         command: what the spec is for; a run needs `provider` and `model`, a replay `capture`.
+        provenance: fields that replace those of the spec, before it is validated.
 
     Raises:
         InputError: no such file, a folder or a device, or a spec that cannot be used; names file, line and field.
@@ -47,7 +51,7 @@ def load_spec(path: str | os.PathLike[str], command: Command = "check") -> Loade
     where = str(file)
     check_ending(where)
     data = _read(file)
-    return LoadedSpec(parse_spec(data, where, command), digest_bytes(data), file)
+    return LoadedSpec(parse_spec(data, where, command, provenance), digest_bytes(data), file)
 
 
 def _read(path: Path) -> bytes:

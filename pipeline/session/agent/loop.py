@@ -68,6 +68,7 @@ class AgentLoop:
         tools: answer calls.
         log: takes every event.
         monotonic: seconds, for the limit of time alone.
+        without_secrets: takes secrets out of a request, before it is recorded or sent.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class AgentLoop:
         tools: Tools,
         log: Log,
         monotonic: Callable[[], float],
+        without_secrets: Callable[[ChatRequest], ChatRequest] = lambda request: request,
     ) -> None:
         self.recorder = Recorder()
         self.hosts = HostCounts()
@@ -89,7 +91,7 @@ class AgentLoop:
         self._provider, self._tools, self._log = provider, tools, log
         self._messages: list[ChatMessage] = []
         self._repeats = Repeats()
-        self._now = monotonic
+        self._now, self._without_secrets = monotonic, without_secrets
         self._until = monotonic() + config.limits.wall_clock_s
 
     async def run(self, task: str) -> Ending:
@@ -125,8 +127,10 @@ class AgentLoop:
         )
 
     async def _turn(self) -> Ending | None:
-        request = ChatRequest(
-            model=self._model, system=self._config.prompt, messages=tuple(self._messages), tools=self._specs
+        request = self._without_secrets(
+            ChatRequest(
+                model=self._model, system=self._config.prompt, messages=tuple(self._messages), tools=self._specs
+            )
         )
         try:
             completion = await asyncio.wait_for(self._provider.complete(request), max(0.0, self._until - self._now()))
