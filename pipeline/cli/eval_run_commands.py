@@ -59,7 +59,8 @@ def run(
     fields = provenance.given(checkpoint, trainer, seed, intervention, intervention_sha256)
     loaded = load_spec(spec, "run", fields)
     asked = loaded.spec
-    choice = AgentChoice(asked.tools, asked.limits, asked.expect.max_cost, asked.expect.currency)
+    has_network = bool(asked.sandbox and asked.sandbox.network_hosts)
+    choice = AgentChoice(asked.tools, asked.limits, asked.expect.max_cost, asked.expect.currency, has_network)
     file = load_agent_file(agent)
     assert asked.provider is not None  # a spec for a run has both
     live = live_provider(asked.provider, asked.model, providers, os.environ)

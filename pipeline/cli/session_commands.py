@@ -59,7 +59,7 @@ def run(
     from pipeline.store import open_store
 
     amount, currency = _money(max_cost)
-    choice = AgentChoice(None, Limits(max_turns=max_turns), amount, currency)
+    choice = AgentChoice(None, Limits(max_turns=max_turns), amount, currency, has_network=bool(allow_host))
     file = load_agent_file(agent)
     live = live_provider(provider, model, providers, os.environ)
     plan = Plan(

@@ -48,9 +48,11 @@ def parse_capture(data: bytes, where: str) -> Capture:
     Raises:
         ReplayError: they are not the bytes that were written.
     """
+    if data != data.rstrip() + b"\n":
+        raise refused(ReplayRefusal.INTEGRITY, f"{where}: does not end as it was written")
     try:
         capture = Capture.from_bytes(data, where)
-    except (CorruptError, RecursionError) as error:
+    except (CorruptError, RecursionError, UnicodeDecodeError) as error:
         raise refused(ReplayRefusal.INTEGRITY, str(error)) from None
     for exchange in capture.exchanges:
         if isinstance(exchange, ProviderExchange) and exchange.request.digest() != exchange.request_sha256:

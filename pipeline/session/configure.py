@@ -41,6 +41,8 @@ class AgentChoice(NamedTuple):
     limits: Limits
     max_cost: float | None = None
     currency: str | None = None
+    has_network: bool = False
+    """Whether a host was granted; without one, fetching is denied, whatever the file says."""
 
 
 def load_agent_file(path: Path | None) -> AgentFile:
@@ -82,6 +84,6 @@ def agent_config(choice: AgentChoice, file: AgentFile, profile: ProviderProfile,
             max_cost=choice.max_cost,
             currency=choice.currency,
         ),
-        approvals=dict(file.approvals),
+        approvals={**file.approvals, **({} if choice.has_network else {"net": "deny"})},
         provider={**profile.model_dump(mode="json", exclude={"api_key_env", "script"}), "model": model},
     )

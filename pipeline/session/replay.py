@@ -41,13 +41,11 @@ def replay_session(capture: Capture, task: str, fixture: Path, store: Store, wor
     Raises:
         ReplayError: the capture does not answer the session.
     """
-    if capture.prompt_sha256 != prompt_digest(capture.config, task):
-        raise refused(ReplayRefusal.DIVERGED, "prompt_sha256: the task or the system prompt is another one")
     session = new_session_id(world.now_ms(), world.random(10))
     record = _record(capture, session, world)
     with _end_state(capture, fixture) as workspace, opened_session(store, record, capture.config) as path:
         with AuditLogWriter(path, session, world.now_ms) as log:
-            loop, ending = _repeat(capture, task, log, world)
+            loop, ending = repeat_session(capture, task, log, world)
         keep_capture(store, capture.model_copy(update={"session": session}))
         yield Outcome(
             session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path, workspace.path,
@@ -55,7 +53,14 @@ def replay_session(capture: Capture, task: str, fixture: Path, store: Store, wor
         )  # fmt: skip
 
 
-def _repeat(capture: Capture, task: str, log: Log, world: World) -> tuple[AgentLoop, Ending]:
+def repeat_session(capture: Capture, task: str, log: Log, world: World) -> tuple[AgentLoop, Ending]:
+    """Go through a session again, answered from its capture; its events go to a log.
+
+    Raises:
+        ReplayError: the capture does not answer it, or holds more than it asks for.
+    """
+    if capture.prompt_sha256 != prompt_digest(capture.config, task):
+        raise refused(ReplayRefusal.DIVERGED, "prompt_sha256: the task or the system prompt is another one")
     config, model = capture.config, str(capture.config.provider.get("model", ""))
     answers = CapturedAnswers(capture, world.version)
     begin_log(log, config, task, "", capture.workspace.base_commit, model, *_sandbox(capture))

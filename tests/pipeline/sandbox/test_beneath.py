@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
-from pipeline.sandbox import Kind, beneath, digest_beneath, kind_beneath, list_beneath, read_beneath
+from pipeline.sandbox import Kind, beneath, digest_beneath, kind_beneath, list_beneath, read_beneath, write_beneath
 
 
 @pytest.fixture(params=["at once", "step by step"], autouse=True)
@@ -96,3 +97,29 @@ def test_a_list_has_an_end(tree: Path) -> None:
 def test_a_folder_that_is_none_is_told(tree: Path) -> None:
     with pytest.raises(WorkspaceError, match="is no folder that can be read"):
         read_beneath(tree / "pipe", "a")
+
+
+@pytest.mark.parametrize(
+    "path", ["link/file", "link", "dangling", "pipe", "socket", "folder", "../out", "/out", "a/./b"]
+)
+def test_nothing_is_written_through_a_link_or_into_anything_but_a_file(tmp_path: Path, path: str) -> None:
+    tree, outside = tmp_path / "tree", tmp_path / "outside"
+    for folder in (tree, tree / "folder", outside):
+        folder.mkdir()
+    (outside / "file").write_text("as it was")
+    (tree / "link").symlink_to(outside)
+    (tree / "dangling").symlink_to(outside / "new")
+    os.mkfifo(tree / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tree / "socket"))
+    with pytest.raises((InputError, WorkspaceError, FileNotFoundError)):
+        write_beneath(tree, path, b"changed")
+    assert sorted(os.listdir(outside)) == ["file"]
+    assert (outside / "file").read_text() == "as it was"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_is_written_with_the_folders_on_its_way(tmp_path: Path) -> None:
+    write_beneath(tmp_path, "a/b/c", b"longer than the next\n")
+    write_beneath(tmp_path, "a/b/c", b"short\n")
+    assert (tmp_path / "a" / "b" / "c").read_bytes() == b"short\n"
