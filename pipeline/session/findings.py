@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from pipeline.records.audit_names import EndReason
 from pipeline.records.owners import Owner
 from pipeline.records.report import Category, Finding
 from pipeline.session.evidence import LogEvidence
 from pipeline.session.facts import SessionFacts
 
 MAX_LISTED = 10  # items that a detail names
+UNFINISHED = frozenset({EndReason.ERRORED, EndReason.RATE_LIMITED, EndReason.CANCELED_BY_USER, EndReason.HANDED_OVER})
+"""Ends that a provider, a user or another process brings about."""
 
 
 class Judged(NamedTuple):
@@ -45,7 +48,20 @@ def judge_session(check: SessionCheck, log: LogEvidence, why_not: str) -> Findin
     if why_not or log.facts is None:
         detail = f"not judged: {why_not or 'the log has no events'}"
         return finding(check.name, Owner.HARNESS, check.expected, Judged(False, None, detail))
-    return finding(check.name, check.category, check.expected, check.judge(log.facts))
+    judged, why = check.judge(log.facts), _why_unfinished(log.facts, check)
+    if judged.passed or not why or check.category not in (Owner.MODEL, Owner.BUDGET):
+        return finding(check.name, check.category, check.expected, judged)
+    detail = f"{why}: not the model's doing" + (f"; {judged.detail}" if judged.detail else "")
+    return finding(check.name, Owner.HARNESS, check.expected, judged._replace(detail=detail))
+
+
+def _why_unfinished(facts: SessionFacts, check: SessionCheck) -> str:
+    """Why the model could not do all that it was to do; empty: it could, or that end was expected."""
+    if facts.end_reason is None or facts.is_open:
+        return "the session was cut off"
+    if facts.end_reason in UNFINISHED and check.expected != facts.end_reason:
+        return f"the session ended as {facts.end_reason}"
+    return ""
 
 
 def finding(name: str, category: Category, expected: JsonValue, judged: Judged) -> Finding:

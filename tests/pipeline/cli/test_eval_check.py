@@ -119,7 +119,7 @@ def test_a_tampered_log_is_exit_9_and_not_the_models_failure(desk: Desk) -> None
 EVENTS = {
     "a price that is not known": (lambda h: {"extra": [h.Usage()]}, ["session.max_cost"], None),
     "another sandbox": (lambda h: {"sandbox_driver": "none"}, ["sandbox.driver"], "sandbox"),
-    "no end": (lambda h: {"without": ["session.end"]}, ["session.end_reason"], None),
+    "no end": (lambda h: {"without": ["session.end"]}, ["session.end_reason"], "harness"),
     "no child": (lambda h: {"without": ["session.spawn"]}, ["session.subagents.min"], None),
 }
 

@@ -287,7 +287,7 @@ def test_a_session_of_a_store_that_is_not_local_is_read_to_a_file(place: Place) 
 
 def test_a_folder_with_a_log_is_a_session(place: Place) -> None:
     with session_log(str(place.folder), Store(place.folder / "store")) as log:
-        assert log == (place.log, None, None)
+        assert log == (place.log, None, None, False)
 
 
 @pytest.mark.parametrize("text", ["01K0000000ABCDEFGHJKMNPQRS", "nowhere.jsonl", "a\0b", "", "01k"])
@@ -322,3 +322,19 @@ def test_a_patch_that_does_not_fit_is_no_evidence_about_the_model(place: Place) 
     assert "fixture.available" in failed(report)
     assert report.fault_owner == "fixture"
     assert not [each for each in report.findings if each.category == "model" and not each.passed]
+
+
+def test_a_session_that_was_killed_is_no_evidence_about_the_model(place: Place) -> None:
+    store = Store(place.folder / "store")
+    folder = f"sessions/{place.honest.SESSION}"
+    place.honest.write_log(place.folder / "cut.jsonl", place.commit, without=["session.end", "network.summary"])
+    store.write(f"{folder}/log.jsonl", (place.folder / "cut.jsonl").read_bytes())
+    store.write(f"{folder}/session.json", b"{}")
+    path = place.folder / "spec.json"
+    path.write_bytes(orjson.dumps(place.honest.spec_of(place.fixture, expect={"max_turns": 1})))
+    with session_log(place.honest.SESSION, store) as log:
+        report = check_session(load_spec(path), log, CheckOptions("0.1.0", os.environ))
+    owners = {finding.category.value for finding in report.findings if not finding.passed}
+    assert owners == {"harness", "fixture", "network"}
+    assert report.fault_owner in ("harness", "fixture")
+    assert "cut off" in next(each.detail for each in report.findings if each.name == "fixture.available")

@@ -141,8 +141,18 @@ CHECKS: list[tuple[str, str, dict[str, Any], str, list[Payload]]] = [
     ("session.end_reason", "model", {"end_reason": "finished"}, PASSES, session()),
     ("session.end_reason", "model", {"end_reason": "finished"}, FAILS,
      session(end=(SessionEnd(reason="turn_limit", detail=""),))),
-    ("session.end_reason", "model", {"end_reason": "finished"}, UNKNOWN, session(end=())),
-    ("session.end_reason", "model", {"end_reason": "finished"}, UNKNOWN, [*session(), configured()]),
+    ("session.end_reason", "harness", {"end_reason": "finished"}, UNKNOWN, session(end=())),
+    ("session.end_reason", "harness", {"end_reason": "finished"}, UNKNOWN, [*session(), configured()]),
+    *(
+        ("session.end_reason", "harness", {"end_reason": "finished"}, FAILS,
+         session(end=(SessionEnd(reason=reason, detail=""),)))
+        for reason in ("errored", "rate_limited", "canceled_by_user", "handed_over")
+    ),
+    ("session.end_reason", "model", {"end_reason": "errored"}, PASSES,
+     session(end=(SessionEnd(reason="errored", detail=""),))),
+    ("session.required_event:diff", "harness", {"required_events": ["diff"]}, FAILS, session(end=())),
+    ("session.forbidden_event:usage", "harness", {"forbidden_events": ["usage"]}, FAILS, session(*turn(), end=())),
+    ("session.forbidden_event:usage", "model", {"forbidden_events": ["usage"]}, FAILS, session(*turn())),
     ("session.end_reason", "model", {"end_reason": "finished"}, PASSES,
      session(end=(SessionEnd(reason="errored", detail=""), configured(), SessionEnd(reason="finished", detail="")),
              network=(NetworkSummary(), NetworkSummary()))),
