@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.records.base import Document, Record
+from pipeline.records.capture import Capture
 from pipeline.records.comparison import Comparison
 from pipeline.records.eval_spec import EvalSpec
 from pipeline.records.report import Report
 from pipeline.records.rl_suite import RlSuite
+from pipeline.records.trajectory import Trajectory
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-FORMATS: Sequence[type[Record]] = (EvalSpec, Report, Comparison, RlSuite)
+FORMATS: Sequence[type[Record]] = (EvalSpec, Report, Comparison, RlSuite, Capture, Trajectory)
 """Models of whole objects: a `Document`, or a record with the fields `schema` and `version`."""
 
 
