@@ -36,7 +36,7 @@ class Document(Record):
             members["sha256"] = canonical_json(digest_bytes(_joined(members)))
         return _joined(members) + b"\n"
 
-    def payload_sha256(self) -> str:
+    def content_sha256(self) -> str:
         """Digest of the canonical JSON without `sha256`: what that member holds."""
         return digest_bytes(_joined(self._members()))
 
