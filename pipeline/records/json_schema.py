@@ -75,5 +75,7 @@ def _portable(value: Any, *, are_names: bool = False) -> Any:
             continue
         if name == "pattern" and isinstance(member, str):
             member = member.replace(r"\Z", "$")
+        if name == "oneOf" and not are_names and "discriminator" not in value:
+            name = "anyOf"  # a union with an open member, which objects of the others fit, too
         result[name] = _portable(member, are_names=name in ("properties", "$defs") and not are_names)
     return result
