@@ -29,6 +29,11 @@ def check(
         str | None,
         typer.Option("--sandbox", metavar="DRIVER", help="native, microvm or none; default: what the spec says."),
     ] = None,
+    trajectory: Annotated[
+        Path | None,
+        typer.Option("--trajectory", metavar="FILE", help="Write log, capture and report as one object there."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --trajectory.")] = False,
     store: options.StoreOption = None,
     _checkpoint: provenance.Checkpoint = None,
     _trainer: provenance.Trainer = None,
@@ -38,7 +43,8 @@ def check(
 ) -> int:
     """Judge a session that is already there: its log, the tree that it left, the spec's commands.
 
-    Exit status: 0 every check passed, 1 bad input, 3 a check failed, 9 the log cannot be verified.
+    Exit status: 0 every check passed, 1 bad input, 2 the capture of --trajectory was changed, 3 a check failed, 9 the
+    log cannot be verified.
     """
     import os
 
@@ -46,22 +52,31 @@ def check(
     from pipeline.cli.exit_codes import ExitCode
     from pipeline.cli.report_view import print_report
     from pipeline.cli.screen import print_document
+    from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.sandbox.drivers import driver_named
+    from pipeline.session.bound_check import check_and_bind
     from pipeline.session.check import CheckOptions, check_session
     from pipeline.session.evaluate import is_audit_gap
     from pipeline.session.session_files import session_log
     from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
 
+    target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite)
     loaded = load_spec(spec, "check")
     driver = None if sandbox is None else driver_named(sandbox)
     settings = CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
-    with session_log(session, open_store(store)) as log:
-        report = check_session(loaded, log, settings)
+    opened = open_store(store)
+    with session_log(session, opened) as log:
+        bound = None if target is None else check_and_bind(loaded, log, opened, settings)
+        report = check_session(loaded, log, settings) if bound is None else bound.report
+    if target is not None and bound is not None:
+        target.write(bound)
     if output == "json":
         print_document(report)
     else:
         print_report(report, loaded.spec.reward_weights.model_dump())
+        if target is not None and bound is not None:
+            target.tell(bound)
     if is_audit_gap(report):
         return ExitCode.AUDIT_GAP
     return ExitCode.DONE if report.passed else ExitCode.GATE_NOT_MET
