@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from pipeline.cli import options
 from pipeline.cli import provenance_flags as provenance
+
+if TYPE_CHECKING:
+    from pipeline.records.eval_spec import EvalSpec
+    from pipeline.records.report import Report
 
 FormatOption = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
@@ -29,11 +33,8 @@ def check(
         str | None,
         typer.Option("--sandbox", metavar="DRIVER", help="native, microvm or none; default: what the spec says."),
     ] = None,
-    trajectory: Annotated[
-        Path | None,
-        typer.Option("--trajectory", metavar="FILE", help="Write log, capture and report as one object there."),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of --trajectory.")] = False,
+    trajectory: options.TrajectoryOption = None,
+    overwrite: options.OverwriteOption = False,
     store: options.StoreOption = None,
     _checkpoint: provenance.Checkpoint = None,
     _trainer: provenance.Trainer = None,
@@ -49,14 +50,10 @@ def check(
     import os
 
     import pipeline
-    from pipeline.cli.exit_codes import ExitCode
-    from pipeline.cli.report_view import print_report
-    from pipeline.cli.screen import print_document
     from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.sandbox.drivers import driver_named
     from pipeline.session.bound_check import check_and_bind
     from pipeline.session.check import CheckOptions, check_session
-    from pipeline.session.evaluate import is_audit_gap
     from pipeline.session.session_files import session_log
     from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
@@ -71,12 +68,23 @@ def check(
         report = check_session(loaded, log, settings) if bound is None else bound.report
     if target is not None and bound is not None:
         target.write(bound)
+    status = _show(report, loaded.spec, output)
+    if target is not None and bound is not None and output == "text":
+        target.tell(bound)
+    return status
+
+
+def _show(report: Report, spec: EvalSpec, output: str) -> int:
+    """Print a report; the exit status that it stands for."""
+    from pipeline.cli.exit_codes import ExitCode
+    from pipeline.cli.report_view import print_report
+    from pipeline.cli.screen import print_document
+    from pipeline.session.evaluate import is_audit_gap
+
     if output == "json":
         print_document(report)
     else:
-        print_report(report, loaded.spec.reward_weights.model_dump())
-        if target is not None and bound is not None:
-            target.tell(bound)
+        print_report(report, spec.reward_weights.model_dump())
     if is_audit_gap(report):
         return ExitCode.AUDIT_GAP
     return ExitCode.DONE if report.passed else ExitCode.GATE_NOT_MET
