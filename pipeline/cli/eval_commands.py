@@ -52,7 +52,6 @@ def check(
     import pipeline
     from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.sandbox.drivers import driver_named
-    from pipeline.session.bound_check import check_and_bind
     from pipeline.session.check import CheckOptions, check_session
     from pipeline.session.session_files import session_log
     from pipeline.session.spec_file import load_spec
@@ -64,7 +63,7 @@ def check(
     settings = CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
     opened = open_store(store)
     with session_log(session, opened) as log:
-        bound = None if target is None else check_and_bind(loaded, log, opened, settings)
+        bound = None if target is None else target.check(loaded, log, opened, settings)
         report = check_session(loaded, log, settings) if bound is None else bound.report
     if target is not None and bound is not None:
         target.write(bound)
