@@ -41,6 +41,9 @@ def test_numbers_that_json_reads_otherwise_do_not_count_as_changes() -> None:
     read = Head.from_bytes(HEAD.to_bytes())
     assert read.payload["big"] == 1e20
     assert read.payload["long"] == str(2**60)
+    assert isinstance(read.payload["big"], float)  # or it would be written as text the next time
+    assert read.to_bytes() == HEAD.to_bytes()
+    assert json.loads(HEAD.to_bytes())["sha256"] == HEAD.content_sha256()
 
 
 @pytest.mark.parametrize("document", [PLAN, RECEIPT])
