@@ -11,8 +11,8 @@ from pipeline.cli import options
 from pipeline.cli import provenance_flags as provenance
 
 if TYPE_CHECKING:
+    from pipeline.records.eval_spec import EvalSpec
     from pipeline.records.report import Report
-    from pipeline.session.spec_file import LoadedSpec
 
 FormatOption = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
@@ -33,6 +33,8 @@ def check(
         str | None,
         typer.Option("--sandbox", metavar="DRIVER", help="native, microvm or none; default: what the spec says."),
     ] = None,
+    trajectory: options.TrajectoryOption = None,
+    overwrite: options.OverwriteOption = False,
     store: options.StoreOption = None,
     _checkpoint: provenance.Checkpoint = None,
     _trainer: provenance.Trainer = None,
@@ -42,36 +44,46 @@ def check(
 ) -> int:
     """Judge a session that is already there: its log, the tree that it left, the spec's commands.
 
-    Exit status: 0 every check passed, 1 bad input, 3 a check failed, 9 the log cannot be verified.
+    Exit status: 0 every check passed, 1 bad input, 2 the capture of --trajectory was changed, 3 a check failed, 9 the
+    log cannot be verified.
     """
     import os
 
     import pipeline
+    from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.sandbox.drivers import driver_named
     from pipeline.session.check import CheckOptions, check_session
     from pipeline.session.session_files import session_log
     from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
 
+    target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite)
     loaded = load_spec(spec, "check")
     driver = None if sandbox is None else driver_named(sandbox)
     settings = CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
-    with session_log(session, open_store(store)) as log:
-        report = check_session(loaded, log, settings)
-    return told_report(report, loaded, is_json=output == "json")
+    opened = open_store(store)
+    with session_log(session, opened) as log:
+        bound = None if target is None else target.check(loaded, log, opened, settings)
+        report = check_session(loaded, log, settings) if bound is None else bound.report
+    if target is not None and bound is not None:
+        target.write(bound)
+    status = show_report(report, loaded.spec, output)
+    if target is not None and bound is not None and output == "text":
+        target.tell(bound)
+    return status
 
 
-def told_report(report: Report, loaded: LoadedSpec, *, is_json: bool) -> int:
-    """Show a report, and return the exit status that it stands for."""
+def show_report(report: Report, spec: EvalSpec, output: str) -> int:
+    """Print a report; the exit status that it stands for."""
     from pipeline.cli.exit_codes import ExitCode
     from pipeline.cli.report_view import print_report
     from pipeline.cli.screen import print_document
     from pipeline.session.evaluate import is_audit_gap
 
-    if is_json:
+    if output == "json":
         print_document(report)
     else:
-        print_report(report, loaded.spec.reward_weights.model_dump())
+        print_report(report, spec.reward_weights.model_dump())
     if is_audit_gap(report):
         return ExitCode.AUDIT_GAP
     return ExitCode.DONE if report.passed else ExitCode.GATE_NOT_MET

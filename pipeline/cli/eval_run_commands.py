@@ -68,7 +68,7 @@ def run(
     runner = LiveAgent(config, live.model, live.provider, live.redactor)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
     one = run_spec(loaded, runner, open_store(store), this_world(), settings, overwrite=overwrite)
-    return _told(one, loaded, is_json=output == "json")
+    return _told(one, loaded, output)
 
 
 def replay(
@@ -97,7 +97,7 @@ def replay(
     loaded = load_spec(spec, "replay", fields)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
     one = replay_spec(loaded, open_store(store), this_world(), settings)
-    return _told(one, loaded, is_json=output == "json")
+    return _told(one, loaded, output)
 
 
 def _settings(project: Path | None, sandbox: str | None, *, skip_tests: bool) -> CheckOptions:
@@ -111,12 +111,12 @@ def _settings(project: Path | None, sandbox: str | None, *, skip_tests: bool) ->
     return CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
 
 
-def _told(one: Evaluated, loaded: LoadedSpec, *, is_json: bool) -> int:
-    from pipeline.cli.eval_commands import told_report
+def _told(one: Evaluated, loaded: LoadedSpec, output: str) -> int:
+    from pipeline.cli.eval_commands import show_report
     from pipeline.cli.exit_codes import ExitCode, tell
     from pipeline.records.audit_names import EndReason
 
-    status = told_report(one.report, loaded, is_json=is_json)
+    status = show_report(one.report, loaded.spec, output)
     if one.outcome.ending.reason is EndReason.CANCELED_BY_USER:
         tell(f"interrupted; session {one.outcome.session} is kept")
         return ExitCode.INTERRUPTED

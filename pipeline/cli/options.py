@@ -72,3 +72,8 @@ FormatOption = Annotated[RowFormat, typer.Option("--format", help="Form of the r
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the rows there instead of stdout.")
 ]
+TrajectoryOption = Annotated[
+    Path | None,
+    typer.Option("--trajectory", metavar="FILE", help="Write log, capture and report as one object there."),
+]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --trajectory.")]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.errors import CorruptError
-from pipeline.formats.canonical_json import canonical_json
+from pipeline.formats.canonical_json import MAX_EXACT_INTEGER, canonical_json
 from pipeline.records.digest import digest_bytes
+
+_DIGITS_OF_2_53 = 17  # with a sign
 
 
 class Record(BaseModel):
@@ -28,11 +31,18 @@ class Document(Record):
 
     def to_bytes(self) -> bytes:
         """Canonical JSON plus one line feed."""
-        body = {"schema": self.schema_name, "version": self.schema_version, **self.model_dump(mode="json")}
-        members = {name: canonical_json(value) for name, value in body.items()}
+        members = self._members()
         if not self.is_bound:
             members["sha256"] = canonical_json(digest_bytes(_joined(members)))
         return _joined(members) + b"\n"
+
+    def content_sha256(self) -> str:
+        """Digest of the canonical JSON without `sha256`: what that member holds."""
+        return digest_bytes(_joined(self._members()))
+
+    def _members(self) -> dict[str, bytes]:
+        body = {"schema": self.schema_name, "version": self.schema_version, **self.model_dump(mode="json")}
+        return {name: canonical_json(value) for name, value in body.items()}
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "") -> Self:
@@ -42,9 +52,11 @@ class Document(Record):
             CorruptError: no JSON, another schema, a version or a member that is not known, other bytes than written.
         """
         try:
-            body: Any = json.loads(data)
+            body: Any = json.loads(data, parse_int=_whole_number)
         except ValueError as error:
             raise CorruptError(f"{where}: not JSON ({error})", key=where) from None
+        except RecursionError:
+            raise CorruptError(f"{where}: is nested too deep for anything that assay writes", key=where) from None
         found = (body.pop("schema", None), body.pop("version", None)) if isinstance(body, dict) else (None, None)
         if found != (cls.schema_name, cls.schema_version):
             raise CorruptError(
@@ -60,6 +72,14 @@ class Document(Record):
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"])
             raise CorruptError(f"{where}: field {field}: {first['msg']}", key=where) from None
+
+
+def _whole_number(text: str) -> int | float:
+    """Canonical JSON has integers beyond 2^53 as text: what is larger was a float, and is one again."""
+    number = float(text) if len(text) > _DIGITS_OF_2_53 else int(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:40]} is too large for a number")
+    return float(number) if abs(number) >= MAX_EXACT_INTEGER else number
 
 
 def _joined(members: dict[str, bytes]) -> bytes:

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.records.base import Document, Record
+from pipeline.records.capture import Capture
 from pipeline.records.comparison import Comparison
 from pipeline.records.eval_spec import EvalSpec
 from pipeline.records.provider_profile import ProviderFile
 from pipeline.records.report import Report
 from pipeline.records.rl_suite import RlSuite
+from pipeline.records.trajectory import Trajectory
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-FORMATS: Sequence[type[Record]] = (EvalSpec, Report, Comparison, RlSuite, ProviderFile)
+FORMATS: Sequence[type[Record]] = (EvalSpec, Report, Comparison, RlSuite, ProviderFile, Capture, Trajectory)
 """Models of whole objects: a `Document`, or a record with the fields `schema` and `version`."""
 
 
@@ -74,5 +76,7 @@ def _portable(value: Any, *, are_names: bool = False) -> Any:
             continue
         if name == "pattern" and isinstance(member, str):
             member = member.replace(r"\Z", "$")
+        if name == "oneOf" and not are_names and "discriminator" not in value:
+            name = "anyOf"  # a union with an open member, which objects of the others fit, too
         result[name] = _portable(member, are_names=name in ("properties", "$defs") and not are_names)
     return result

@@ -1,92 +1,88 @@
-"""A capture as it is read for a replay: whole, as it was written, and of this spec; else the replay is refused."""
+"""The file of a capture: where one of a session is, and whether it is as it was written."""
 
 from __future__ import annotations
 
-import json
 import os
-import stat
 from pathlib import Path
+from typing import NamedTuple
 
-from pipeline.errors import CorruptError, InputError, ReplayError
-from pipeline.records.capture import Capture, ProviderExchange
+from pipeline.errors import CorruptError, InputError
+from pipeline.records.capture import Capture
 from pipeline.records.digest import digest_bytes
-from pipeline.records.refusals import ReplayRefusal
+from pipeline.session.session_files import CAPTURE, LOG, SessionLog
 from pipeline.session.spec_file import LoadedSpec
+from pipeline.store import Store
+from pipeline.store.open_url import input_size, open_input
 
-MAX_BYTES = 1 << 30  # of the file; it is held in memory
-
-
-def refused(refusal: ReplayRefusal, message: str) -> ReplayError:
-    """The error of a replay that is refused."""
-    return ReplayError(f"the replay is refused ({refusal.value}): {message}", refusal.value)
+MAX_BYTES = 1 << 29  # a capture is parsed as a whole, and takes several times as much memory
 
 
-def read_capture(path: Path, loaded: LoadedSpec) -> Capture:
-    """Read the capture of a spec.
+class FoundCapture(NamedTuple):
+    """A capture, and what errors call it."""
 
-    Raises:
-        InputError: there is no such file.
-        ReplayError: it is not what was written, not the pinned one, of another spec, or its exchanges are out of order.
-    """
-    data = _read(path)
-    pinned = loaded.spec.capture_sha256
-    if pinned is not None and digest_bytes(data) != pinned:
-        raise refused(ReplayRefusal.INTEGRITY, f"{path} is not the capture that capture_sha256 pins")
-    capture = parse_capture(data, str(path))
-    check_order(capture, str(path))
-    if capture.spec_sha256 != loaded.sha256:
-        raise refused(
-            ReplayRefusal.DIVERGED,
-            f"spec_sha256: {path} was recorded with another spec than {loaded.path} as it is now; record it again",
-        )
-    return capture
+    capture: Capture
+    where: str
 
-
-def parse_capture(data: bytes, where: str) -> Capture:
-    """A capture from the bytes of its file.
-
-    Raises:
-        ReplayError: they are not the bytes that were written.
-    """
-    if data != data.rstrip() + b"\n":
-        raise refused(ReplayRefusal.INTEGRITY, f"{where}: does not end as it was written")
-    try:
-        capture = Capture.from_bytes(data, where)
-    except (CorruptError, RecursionError, UnicodeDecodeError) as error:
-        raise refused(ReplayRefusal.INTEGRITY, str(error)) from None
-    for exchange in capture.exchanges:
-        if isinstance(exchange, ProviderExchange) and exchange.request.digest() != exchange.request_sha256:
-            raise refused(
-                ReplayRefusal.INTEGRITY, f"{where}: request_sha256 of exchange {exchange.sequence} is not its request's"
+    def check_session(self, session: str) -> None:
+        """Refuse the capture of another session. Raises InputError."""
+        if self.capture.session != session:
+            raise InputError(
+                f"{self.where}: is the capture of session {self.capture.session}, not of {session}, which is checked; "
+                "name the capture that was recorded with it, or leave the spec's field capture out"
             )
+
+
+def find_capture(log: SessionLog, store: Store, loaded: LoadedSpec) -> FoundCapture | None:
+    """The capture that stands beside a session's log, else the spec's; None: there is neither.
+
+    Args:
+        log: of the session.
+        store: that of the log, if it was asked for by its id.
+        loaded: the spec, whose `capture_sha256` pins its own file.
+
+    Raises:
+        InputError: what stands there is no plain file, too large, or cannot be read.
+        CorruptError: it is no capture, or not as it was written, or not the one that is pinned.
+    """
+    if log.session is not None and store.exists(key := f"sessions/{log.session}/{CAPTURE}"):
+        where = f"{store.display}/{key}"
+        return FoundCapture(load_capture(store.read(key), where), where)
+    beside = log.path.with_name(CAPTURE)
+    if log.session is None and log.path.name == LOG and os.path.lexists(beside):
+        return FoundCapture(load_capture(read_capture_file(beside), str(beside)), str(beside))
+    named = loaded.capture
+    if named is None or not os.path.lexists(named):
+        return None
+    data, pinned = read_capture_file(named), loaded.spec.capture_sha256
+    if pinned is not None and digest_bytes(data) != pinned:
+        raise CorruptError(
+            f"{named}: has the SHA-256 {digest_bytes(data)}, the spec pins {pinned}; restore the capture",
+            key=str(named),
+        )
+    return FoundCapture(load_capture(data, str(named)), str(named))
+
+
+def load_capture(data: bytes, where: str) -> Capture:
+    """Read a capture, and check it by the digest that it carries.
+
+    Args:
+        data: the bytes of the file, as `Capture.to_bytes` wrote them.
+        where: what errors call it, such as its path.
+
+    Raises:
+        CorruptError: no capture, or other bytes than were written.
+    """
+    capture = Capture.from_bytes(data, where)
+    # A digest over bytes of another form would not be the one of the payload that a trajectory holds.
+    if capture.to_bytes().rstrip() != data.rstrip():
+        raise CorruptError(f"{where}: is not canonical JSON, as captures are written; restore it", key=where)
     return capture
 
 
-def check_order(capture: Capture, where: str) -> None:
-    """Whether every exchange stands in its place.
-
-    Raises:
-        ReplayError: one is missing, or not in its place.
-    """
-    numbers = [exchange.sequence for exchange in capture.exchanges]
-    if numbers == list(range(len(numbers))):
-        return
-    if len(set(numbers)) == len(numbers) and numbers == sorted(numbers):
-        missing = next(number for number in range(numbers[-1]) if number not in numbers)
-        raise refused(ReplayRefusal.TRUNCATED, f"{where}: exchange {missing} is missing")
-    raise refused(ReplayRefusal.REORDERED, f"{where}: its exchanges are numbered {json.dumps(numbers[:20])}")
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InputError(f"{path}: is no regular file; expected the capture of a session")
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such capture; `assay eval run` records one") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if len(data) > MAX_BYTES:
-        raise InputError(f"{path}: is larger than {MAX_BYTES:,} bytes")
-    return data
+def read_capture_file(path: Path) -> bytes:
+    """The bytes of a capture's file. Raises InputError: no plain file, too large, or it cannot be read."""
+    size = input_size(path)
+    if size > MAX_BYTES:
+        raise InputError(f"{path}: has {size:,} bytes, more than the {MAX_BYTES:,} that a capture may have")
+    with open_input(path) as file:
+        return file.read()

@@ -10,7 +10,7 @@ from pipeline.records.capture import Capture, ProviderExchange, ToolExchange
 from pipeline.records.exchange import ChatRequest, Completion
 from pipeline.records.refusals import ReplayRefusal
 from pipeline.session.agent.recorder import CallEffects, arguments_digest
-from pipeline.session.capture_file import refused
+from pipeline.session.replay_capture import refused
 from pipeline.session.tools.tool import Effects, ToolOutcome
 
 

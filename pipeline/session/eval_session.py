@@ -13,12 +13,12 @@ from pipeline.models.redacted import Redactor
 from pipeline.records.agent_config import AgentConfig
 from pipeline.records.owners import Owner
 from pipeline.records.report import Finding, Report
-from pipeline.session.capture_file import parse_capture, read_capture
 from pipeline.session.check import CheckOptions, SessionTree, driver_of, judge, refuse_spec_inside
 from pipeline.session.evidence import LogEvidence
 from pipeline.session.findings import Judged, finding
 from pipeline.session.fold import examine_log
 from pipeline.session.replay import replay_session
+from pipeline.session.replay_capture import parse_capture, read_capture
 from pipeline.session.run import Outcome, Plan, World, run_session
 from pipeline.session.session_files import REPORT
 from pipeline.session.spec_file import LoadedSpec

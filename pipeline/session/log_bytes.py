@@ -74,6 +74,15 @@ class LogBytes:
         self._wait(0)
         return self._digest.hexdigest()
 
+    @property
+    def size(self) -> int:
+        """Bytes of the log, as it stood when it was opened."""
+        return self._size
+
+    def read_whole(self) -> bytes:
+        """The bytes from where reading stands."""
+        return b"".join(iter(lambda: self._read(BLOCK_BYTES), b""))
+
     def header_fault(self) -> str:
         """Read the first line. What is wrong with it; empty: it is the header."""
         first = self._read(len(HEADER))

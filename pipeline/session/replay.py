@@ -16,10 +16,10 @@ from pipeline.records.session import SessionRecord
 from pipeline.sandbox import Driver, Workspace, changed_workspace
 from pipeline.session.agent.loop import AgentLoop, Ending
 from pipeline.session.agent.recorder import Log
-from pipeline.session.capture_file import refused
 from pipeline.session.captured import CapturedAnswers
 from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
+from pipeline.session.replay_capture import refused
 from pipeline.session.run import PRODUCER, Outcome, World
 from pipeline.session.session_ids import new_session_id
 from pipeline.session.session_store import keep_capture, opened_session

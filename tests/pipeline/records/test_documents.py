@@ -16,6 +16,7 @@ from pipeline.records.evaluation import Outcome, SuiteRecord
 from pipeline.records.head import Head
 from pipeline.records.plan import DataFile, Manifest, Part, Plan, Receipt
 from pipeline.records.report import Report
+from pipeline.records.trajectory import Trajectory
 
 FILE = DataFile(path="data/a.parquet", sha256="a" * 64, bytes=10, rows=2)
 PLAN = Plan(kind="test", pins={"seed": 1}, parts=(Part(index=0, first_row=0, rows=2),))
@@ -40,6 +41,9 @@ def test_numbers_that_json_reads_otherwise_do_not_count_as_changes() -> None:
     read = Head.from_bytes(HEAD.to_bytes())
     assert read.payload["big"] == 1e20
     assert read.payload["long"] == str(2**60)
+    assert isinstance(read.payload["big"], float)  # or it would be written as text the next time
+    assert read.to_bytes() == HEAD.to_bytes()
+    assert json.loads(HEAD.to_bytes())["sha256"] == HEAD.content_sha256()
 
 
 @pytest.mark.parametrize("document", [PLAN, RECEIPT])
@@ -68,5 +72,6 @@ def test_an_edited_index_is_refused_by_its_name(old: bytes, new: bytes) -> None:
 def test_every_kind_carries_its_digest_but_bound_ones_and_the_formats_that_are_exchanged() -> None:
     kinds = Document.__subclasses__()
     assert {Outcome, SuiteRecord, Head, Manifest} <= set(kinds)
-    # Reports and comparisons have the members of their formats and no more; who keeps one names the digest of its file.
-    assert {kind for kind in kinds if kind.is_bound} == {Plan, Receipt, Report, Comparison}
+    # Reports, comparisons and trajectories have the members of their formats and no more; who keeps one names the
+    # digest of its file.
+    assert {kind for kind in kinds if kind.is_bound} == {Plan, Receipt, Report, Comparison, Trajectory}

@@ -15,8 +15,8 @@ import pytest
 from pipeline.errors import ReplayError
 from pipeline.records.capture import Capture, Exchange, ProviderExchange, ToolExchange
 from pipeline.session.audit_log import read_events
-from pipeline.session.capture_file import check_order, parse_capture
 from pipeline.session.replay import repeat_session, replay_session
+from pipeline.session.replay_capture import check_order, parse_capture
 from pipeline.session.run import World
 
 TASK = "Mend the sum."

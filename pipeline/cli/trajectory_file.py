@@ -1,0 +1,64 @@
+"""`--trajectory FILE` of the commands that judge a session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+from pipeline.cli.new_file import check_new_file, write_new_file
+from pipeline.cli.screen import printable
+from pipeline.errors import InputError
+
+if TYPE_CHECKING:
+    from pipeline.records.trajectory import Trajectory
+    from pipeline.session.check import CheckOptions
+    from pipeline.session.session_files import SessionLog
+    from pipeline.session.spec_file import LoadedSpec
+    from pipeline.store import Store
+
+
+class TrajectoryFile(NamedTuple):
+    """Where a trajectory is to be written."""
+
+    path: Path
+    overwrite: bool
+
+    @classmethod
+    def asked_for(cls, path: Path | None, *, overwrite: bool) -> Self | None:
+        """What the options say; None: no trajectory is wanted.
+
+        Raises:
+            InputError: the file is there already or cannot be made, or there is nothing to overwrite.
+        """
+        if path is None:
+            if overwrite:
+                raise InputError("--overwrite is about the file of --trajectory, which is missing")
+            return None
+        check_new_file(path, overwrite=overwrite)
+        return cls(path, overwrite)
+
+    def check(self, loaded: LoadedSpec, log: SessionLog, store: Store, settings: CheckOptions) -> Trajectory:
+        """Judge a session, and bind what is known of it."""
+        from pipeline.session.bound_check import check_and_bind  # 0.04 s of models, for those who ask for it
+
+        return check_and_bind(loaded, log, store, settings)
+
+    def write(self, trajectory: Trajectory) -> None:
+        """Write the file, whole or not at all."""
+        write_new_file(self.path, trajectory.to_bytes(), overwrite=self.overwrite)
+
+    def tell(self, trajectory: Trajectory) -> None:
+        """Say below a report what was written."""
+        n_turns, reasons = len(trajectory.turns), trajectory.not_trainable_because
+        print(f"\ntrajectory {printable(str(self.path))}: {n_turns:,} turns, ", end="")
+        if trajectory.trainable:
+            print("trainable")
+            return
+        print(f"not trainable, {len(reasons):,} {'reason' if len(reasons) == 1 else 'reasons'}:")
+        for reason in reasons[:N_REASONS]:
+            print(f"- {printable(reason)}")
+        if len(reasons) > N_REASONS:
+            print(f"  and {len(reasons) - N_REASONS:,} more in the file")
+
+
+N_REASONS = 5  # shown; the file has all of them
