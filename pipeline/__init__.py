@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pipeline.errors import MissingError as MissingError
     from pipeline.errors import NoRowsError as NoRowsError
     from pipeline.errors import PlanMismatchError as PlanMismatchError
+    from pipeline.errors import ReplayError as ReplayError
     from pipeline.errors import RetryError as RetryError
     from pipeline.errors import SandboxError as SandboxError
     from pipeline.errors import StoreError as StoreError
@@ -69,8 +70,8 @@ _HOMES = {
     "pipeline.errors": (
         "AssayError CorruptError DatasetError DeniedError EngineError EvaluationError EvaluationNotFoundError "
         "EvaluationRunFailedError ExistsError FailingRunError FunctionBuildError FunctionError "
-        "FunctionSignatureError InputError InterruptedRunError MissingError NoRowsError PlanMismatchError RetryError "
-        "SandboxError StoreError UnavailableError UnsafeFileError UnsafeStoreError UntrustedFunctionError "
+        "FunctionSignatureError InputError InterruptedRunError MissingError NoRowsError PlanMismatchError ReplayError "
+        "RetryError SandboxError StoreError UnavailableError UnsafeFileError UnsafeStoreError UntrustedFunctionError "
         "WorkspaceError ZonError"
     ),
     "pipeline.evaluation": (

@@ -13,6 +13,7 @@ from pipeline.cli.eval_commands import FormatOption
 from pipeline.cli.session_commands import AgentOption, ProvidersOption, SandboxOption
 
 if TYPE_CHECKING:
+    from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.session.check import CheckOptions
     from pipeline.session.eval_session import Evaluated
     from pipeline.session.spec_file import LoadedSpec
@@ -33,7 +34,10 @@ def run(
     project: ProjectOption = None,
     output: FormatOption = "text",
     skip_tests: SkipOption = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a capture that is there.")] = False,
+    trajectory: options.TrajectoryOption = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a capture or trajectory that is there.")
+    ] = False,
     sandbox: SandboxOption = None,
     agent: AgentOption = None,
     providers: ProvidersOption = None,
@@ -51,12 +55,14 @@ def run(
     import os
 
     from pipeline.cli.live_session import live_provider, this_world
+    from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.session.configure import AgentChoice, agent_config, load_agent_file
     from pipeline.session.eval_session import LiveAgent, run_spec
     from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
 
     fields = provenance.given(checkpoint, trainer, seed, intervention, intervention_sha256)
+    target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite, has_others=True)
     loaded = load_spec(spec, "run", fields)
     asked = loaded.spec
     has_network = bool(asked.sandbox and asked.sandbox.network_hosts)
@@ -68,7 +74,7 @@ def run(
     runner = LiveAgent(config, live.model, live.provider, live.redactor)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
     one = run_spec(loaded, runner, open_store(store), this_world(), settings, overwrite=overwrite)
-    return _told(one, loaded, output)
+    return _told(one, loaded, output, target)
 
 
 def replay(
@@ -76,6 +82,8 @@ def replay(
     project: ProjectOption = None,
     output: FormatOption = "text",
     skip_tests: SkipOption = False,
+    trajectory: options.TrajectoryOption = None,
+    overwrite: options.OverwriteOption = False,
     sandbox: SandboxOption = None,
     store: options.StoreOption = None,
     checkpoint: provenance.GivenCheckpoint = None,
@@ -89,15 +97,17 @@ def replay(
     Exit status: 0 every check passed, 1 bad input, 2 the capture does not answer the session, 3 a check failed.
     """
     from pipeline.cli.live_session import this_world
+    from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.session.eval_session import replay_spec
     from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
 
     fields = provenance.given(checkpoint, trainer, seed, intervention, intervention_sha256)
+    target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite)
     loaded = load_spec(spec, "replay", fields)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
     one = replay_spec(loaded, open_store(store), this_world(), settings)
-    return _told(one, loaded, output)
+    return _told(one, loaded, output, target)
 
 
 def _settings(project: Path | None, sandbox: str | None, *, skip_tests: bool) -> CheckOptions:
@@ -111,12 +121,18 @@ def _settings(project: Path | None, sandbox: str | None, *, skip_tests: bool) ->
     return CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
 
 
-def _told(one: Evaluated, loaded: LoadedSpec, output: str) -> int:
+def _told(one: Evaluated, loaded: LoadedSpec, output: str, target: TrajectoryFile | None) -> int:
+    import pipeline
     from pipeline.cli.eval_commands import show_report
     from pipeline.cli.exit_codes import ExitCode, tell
     from pipeline.records.audit_names import EndReason
 
+    bound = None if target is None else one.trajectory(pipeline.__version__)
+    if target is not None and bound is not None:
+        target.write(bound)
     status = show_report(one.report, loaded.spec, output)
+    if target is not None and bound is not None and output == "text":
+        target.tell(bound)
     if one.outcome.ending.reason is EndReason.CANCELED_BY_USER:
         tell(f"interrupted; session {one.outcome.session} is kept")
         return ExitCode.INTERRUPTED

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from pipeline.cli.new_file import check_new_file, write_new_file
 from pipeline.cli.screen import printable
 from pipeline.errors import InputError
+from pipeline.session.new_file import check_new_file, write_new_file
 
 if TYPE_CHECKING:
     from pipeline.records.trajectory import Trajectory
@@ -24,14 +24,19 @@ class TrajectoryFile(NamedTuple):
     overwrite: bool
 
     @classmethod
-    def asked_for(cls, path: Path | None, *, overwrite: bool) -> Self | None:
+    def asked_for(cls, path: Path | None, *, overwrite: bool, has_others: bool = False) -> Self | None:
         """What the options say; None: no trajectory is wanted.
+
+        Args:
+            path: of `--trajectory`.
+            overwrite: whether `--overwrite` was given.
+            has_others: whether the command writes other files, too, which `--overwrite` may be about.
 
         Raises:
             InputError: the file is there already or cannot be made, or there is nothing to overwrite.
         """
         if path is None:
-            if overwrite:
+            if overwrite and not has_others:
                 raise InputError("--overwrite is about the file of --trajectory, which is missing")
             return None
         check_new_file(path, overwrite=overwrite)

@@ -29,7 +29,6 @@ class AgentConfig(Document):
     """The effective configuration: its digest is `config_hash` in `session.config`. Holds no key and no path."""
 
     schema_name: ClassVar[str] = "assay.agent"
-    is_bound: ClassVar[bool] = True  # by the log, which names its digest
 
     agent_kind: str
     """`main`, or what a child is called."""

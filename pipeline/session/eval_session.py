@@ -7,21 +7,24 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import ExistsError, InputError
+from pipeline.errors import InputError
 from pipeline.models.provider import Provider
 from pipeline.models.redacted import Redactor
 from pipeline.records.agent_config import AgentConfig
 from pipeline.records.owners import Owner
 from pipeline.records.report import Finding, Report
+from pipeline.records.trajectory import Trajectory
 from pipeline.session.check import CheckOptions, SessionTree, driver_of, judge, refuse_spec_inside
 from pipeline.session.evidence import LogEvidence
 from pipeline.session.findings import Judged, finding
 from pipeline.session.fold import examine_log
+from pipeline.session.new_file import check_new_file, write_new_file
 from pipeline.session.replay import replay_session
 from pipeline.session.replay_capture import parse_capture, read_capture
 from pipeline.session.run import Outcome, Plan, World, run_session
 from pipeline.session.session_files import REPORT
 from pipeline.session.spec_file import LoadedSpec
+from pipeline.session.trajectory import make_trajectory
 from pipeline.store import Store
 
 
@@ -30,6 +33,12 @@ class Evaluated(NamedTuple):
 
     outcome: Outcome
     report: Report
+    log: bytes
+    """The bytes of its log."""
+
+    def trajectory(self, version: str) -> Trajectory:
+        """Log, capture and report in one object."""
+        return make_trajectory(self.log, self.outcome.capture, self.report, version=version)
 
 
 class LiveAgent(NamedTuple):
@@ -61,7 +70,9 @@ def run_spec(
     """
     folder = (options.project or loaded.fixture).absolute()
     refuse_spec_inside(loaded.path, folder)
-    _check_capture_place(loaded, overwrite=overwrite)
+    if loaded.capture is not None:  # before anything is asked of a model
+        _make_folder(loaded.capture.parent)
+        check_new_file(loaded.capture, overwrite=overwrite)
     spec = loaded.spec
     plan = Plan(
         task=spec.task,
@@ -77,7 +88,7 @@ def run_spec(
         run_session(plan, agent.provider, store, world, agent.redactor), loaded, folder, store, options
     ) as one:
         if loaded.capture is not None:
-            _write(loaded.capture, one.outcome.capture.to_bytes(), overwrite=overwrite)
+            write_new_file(loaded.capture, one.outcome.capture.to_bytes(), overwrite=overwrite)
         return one
 
 
@@ -107,7 +118,7 @@ def _judged(
         left = SessionTree(folder, outcome.tree)
         report = judge(loaded, evidence, left, options, outcome.session, _about_capture(outcome))
         store.create(f"sessions/{outcome.session}/{REPORT}", report.to_bytes())
-        yield Evaluated(outcome, report)
+        yield Evaluated(outcome, report, outcome.log.read_bytes())
 
 
 def _about_capture(outcome: Outcome) -> Iterator[Finding]:
@@ -118,31 +129,8 @@ def _about_capture(outcome: Outcome) -> Iterator[Finding]:
     yield finding("capture.consumed", Owner.HARNESS, number, Judged(True, number))
 
 
-def _check_capture_place(loaded: LoadedSpec, *, overwrite: bool) -> None:
-    """Before anything is asked of a model."""
-    path = loaded.capture
-    if path is None:
-        return
-    if path.exists() and not overwrite:
-        raise InputError(f"{path}: a capture is there; name another in {loaded.path}, or replace it with --overwrite")
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder; expected the path of a file")
+def _make_folder(folder: Path) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"{path.parent}: the folder of the capture cannot be made: {error.strerror}") from None
-
-
-def _write(path: Path, data: bytes, *, overwrite: bool) -> None:
-    """Whole or not at all, and over nothing that somebody else has written meanwhile."""
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_bytes(data)
-    try:
-        if overwrite:
-            fresh.replace(path)
-        else:
-            path.hardlink_to(fresh)
-    except FileExistsError:
-        raise ExistsError(f"{path}: a capture was written meanwhile; this one is kept with its session") from None
-    finally:
-        fresh.unlink(missing_ok=True)
+        raise InputError(f"{folder}: the folder of the capture cannot be made: {error.strerror}") from None

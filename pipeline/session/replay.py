@@ -46,10 +46,11 @@ def replay_session(capture: Capture, task: str, fixture: Path, store: Store, wor
     with _end_state(capture, fixture) as workspace, opened_session(store, record, capture.config) as path:
         with AuditLogWriter(path, session, world.now_ms) as log:
             loop, ending = repeat_session(capture, task, log, world)
-        keep_capture(store, capture.model_copy(update={"session": session}))
+        again = capture.model_copy(update={"session": session})
+        keep_capture(store, again)
         yield Outcome(
             session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path, workspace.path,
-            capture.workspace.base_commit, capture,
+            capture.workspace.base_commit, again,
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pipeline.formats.zon import write_zon
+from pipeline.records.agent_config import AgentConfig, AgentLimits
 from pipeline.records.audit_content import FreeCost, TextPart
 from pipeline.records.capture import Capture, EndState, ProviderExchange
 from pipeline.records.digest import digest_bytes
@@ -42,6 +43,16 @@ def capture_of(session: str, tokens: TokenFields | None = TOKENS) -> Capture:
         spec_sha256=None,
         producer=Producer(name="assay", version="1"),
         prompt_sha256="a" * 64,
+        config=AgentConfig(
+            agent_kind="main",
+            prompt="",
+            tools=(),
+            approvals={},
+            provider={},
+            limits=AgentLimits(max_turns=5, wall_clock_s=60, tool_timeout_s=5),
+        ),
+        sandbox_sha256="d" * 64,
+        sandbox_driver="native",
         exchanges=(exchange,),
         workspace=EndState(base_commit=None, end_tree="b" * 64, patch_base64=base64.b64encode(b"")),
     )

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.records.agent_config import AgentConfig, AgentLimits
 from pipeline.records.audit_content import TextPart, UnknownCost
 from pipeline.records.capture import Capture, EndState, Exchange, ProviderExchange, ToolExchange
 from pipeline.records.exchange import ChatMessage, ChatReply, ChatRequest, Sampling, Stop, TokenFields, TokenUsage
@@ -59,6 +60,16 @@ def capture_of(exchanges: Sequence[Exchange], session: str = SESSION) -> Capture
         spec_sha256="b" * 64,
         producer=Producer(name="assay", version="1"),
         prompt_sha256="c" * 64,
+        config=AgentConfig(
+            agent_kind="main",
+            prompt="",
+            tools=(),
+            approvals={},
+            provider={},
+            limits=AgentLimits(max_turns=5, wall_clock_s=60, tool_timeout_s=5),
+        ),
+        sandbox_sha256="d" * 64,
+        sandbox_driver="native",
         exchanges=tuple(exchanges),
         workspace=EndState(base_commit=None, end_tree="d" * 64, patch_base64=base64.b64encode(b"a patch")),
     )

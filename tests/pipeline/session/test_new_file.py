@@ -9,8 +9,8 @@ from threading import Barrier
 
 import pytest
 
-from pipeline.cli.new_file import check_new_file, write_new_file
 from pipeline.errors import InputError
+from pipeline.session.new_file import check_new_file, write_new_file
 
 N_WRITERS = 8
 

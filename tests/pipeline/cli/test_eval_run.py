@@ -1,0 +1,271 @@
+"""`assay eval run` and `replay`, `assay session run`: a session as its user sees it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pipeline.formats.zon import write_zon
+from pipeline.records.capture import Capture
+from pipeline.session.trajectory import load_trajectory
+
+SOLVING = [
+    {"text": "I look.", "tool_calls": [{"tool": "exec", "arguments": {"command": "cat src/sum.sh"}}]},
+    {"tool_calls": [{"tool": "spawn_agent", "arguments": {"task": "Read the tests."}}]},
+    {"text": "They want exit status 2."},
+    {
+        "tool_calls": [
+            {
+                "tool": "edit_file",
+                "arguments": {"path": "src/sum.sh", "old": "total=0", "new": 'test -s "$1" || exit 2\ntotal=0'},
+            },
+            {"tool": "finish", "arguments": {"result": "mended"}},
+        ]
+    },
+]
+GIVING_UP = [{"text": "I cannot."}]
+
+
+class Desk:
+    """A fixture outside of which a spec stands, and a script that plays the model."""
+
+    def __init__(self, folder: Path, honest: ModuleType, assay: Any) -> None:
+        self.folder, self.assay = folder, assay
+        self.fixture = folder / "fixture"
+        self.commit = honest.make_fixture(self.fixture)
+        self.honest = honest
+        self.spec, self.capture = folder / "sum.zon", folder / "captures" / "sum.json"
+        self.script(SOLVING)
+        self.write_spec()
+
+    def script(self, turns: list[dict[str, Any]]) -> None:
+        (self.folder / "script.json").write_text(json.dumps(turns))
+
+    def write_spec(self, **changes: Any) -> None:
+        expect = {
+            "end_reason": "finished", "max_turns": 8, "required_paths": ["src/sum.sh"], "min_subagents": 1,
+            "require_subagents_complete": True, "require_no_network": True, "require_no_refusals": True,
+            "sandbox_driver": "native", **changes.pop("expect", {}),
+        }  # fmt: skip
+        spec = {
+            "schema": "chock.eval", "version": 1, "name": "a list without numbers is refused", "task": "Mend it.",
+            "fixture": "fixture", "provider": "scripted", "model": "script.json", "base_commit": "refs/tags/v1",
+            "capture": "captures/sum.json", "expect": expect, "test_files": ["tests"],
+            "tests": [{"name": name, "argv": ["sh", f"tests/{name}.sh"]} for name in ("unit", "empty")], **changes,
+        }  # fmt: skip
+        self.spec.write_text(write_zon(spec))
+
+    def run(self, *options: object, command: str = "run") -> Any:
+        return self.assay("eval", command, "sum.zon", "--format", "json", *options)
+
+
+@pytest.fixture
+def desk(workplace: Path, honest: ModuleType, assay: Any) -> Desk:
+    return Desk(workplace, honest, assay)
+
+
+def failed(said: Any) -> dict[str, str]:
+    return {each["name"]: each["category"] for each in said.json["findings"] if not each["passed"]}
+
+
+def test_a_run_is_recorded_judged_and_replayed_with_the_same_report(desk: Desk) -> None:
+    live = desk.run()
+    assert (live.code, failed(live)) == (0, {})
+    assert Capture.from_bytes(desk.capture.read_bytes()).session == live.json["session"]
+    again = desk.run(command="replay")
+    assert again.code == 0
+    told = [{**said.json, "session": None} for said in (live, again)]
+    assert told[0] == told[1]
+    checked = desk.assay("eval", "check", "sum.zon", "--session", live.json["session"], "--format", "json")
+    ours = [each for each in live.json["findings"] if not each["name"].startswith("capture.")]
+    assert (checked.code, checked.json["findings"]) == (0, ours)
+    assert desk.honest.git(desk.fixture, "status", "--porcelain") == ""
+
+
+def test_a_session_that_gives_up_fails_its_test_and_a_broken_fixture_is_the_fixtures_fault(desk: Desk) -> None:
+    desk.script(GIVING_UP)
+    gave_up = desk.run()
+    assert gave_up.code == 3
+    assert failed(gave_up) == {"session.subagents.min": "model", "test:empty": "test"}
+    assert gave_up.json["fault_owner"] is None
+    desk.script(SOLVING)
+    desk.write_spec(expect={"required_paths": ["src/lost.sh"]})
+    broken = desk.run("--overwrite")
+    assert failed(broken) == {"path.required:src/lost.sh": "fixture"}
+
+
+@pytest.mark.parametrize("fault", [{"status": 503}, {"status": 401}, "connect", "garbage", {"status": 429}])
+def test_a_provider_that_fails_is_never_the_models_failure(desk: Desk, fault: object) -> None:
+    desk.script([SOLVING[0], {"fault": fault}])
+    said = desk.run()
+    assert said.code == 3
+    assert said.json["fault_owner"] == "harness"
+    assert "model" not in failed(said).values()
+
+
+def test_a_capture_that_is_there_is_not_replaced_by_the_way(desk: Desk) -> None:
+    desk.run()
+    before = desk.capture.read_bytes()
+    said = desk.run()
+    assert (said.code, said.out) == (1, "")
+    assert "captures/sum.json is there already" in said.err
+    assert desk.capture.read_bytes() == before
+    assert desk.run("--overwrite").code == 0
+    assert desk.capture.read_bytes() != before
+
+
+def test_what_was_run_is_pinned_by_provenance_given_on_the_command_line(desk: Desk) -> None:
+    digest = "0123456789abcdef" * 4
+    said = desk.run(
+        "--provenance-checkpoint", "tiny@8", "--provenance-seed", "42", "--provenance-intervention", "warm",
+        "--provenance-intervention-sha256", digest,
+    )  # fmt: skip
+    assert said.json["provenance"]["checkpoint"] == "tiny@8"
+    assert said.json["provenance"]["seed"] == 42
+    lonely = desk.run("--overwrite", "--provenance-intervention", "warm")
+    assert (lonely.code, lonely.out) == (1, "")
+    assert "give intervention and intervention_sha256 together" in lonely.err
+
+
+def test_a_trajectory_of_a_run_its_replay_and_its_check_are_the_same_but_for_session_and_time(desk: Desk) -> None:
+    live = desk.run("--trajectory", "live.json")
+    assert desk.run("--trajectory", "replay.json", command="replay").code == 0
+    desk.assay("eval", "check", "sum.zon", "--session", live.json["session"], "--trajectory", "check.json")
+    first, second, third = (
+        load_trajectory((desk.folder / f"{name}.json").read_bytes(), name) for name in ("live", "replay", "check")
+    )
+    assert first.turns == second.turns == third.turns
+    assert not first.trainable
+    assert first.capture is not None
+    assert third.audit == first.audit
+
+
+REFUSED = {
+    "integrity": lambda data: data.replace(b"I look.", b"I see.."),
+    "truncated": lambda data: data[: len(data) // 2],
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_capture_that_was_changed_is_refused_with_exit_2(desk: Desk, what: str) -> None:
+    desk.run()
+    desk.capture.write_bytes(REFUSED[what](desk.capture.read_bytes()))
+    said = desk.run(command="replay")
+    assert (said.code, said.out) == (2, "")
+    assert "the replay is refused (integrity)" in said.err
+
+
+def test_a_capture_of_another_spec_is_refused(desk: Desk) -> None:
+    desk.run()
+    desk.write_spec(name="another")
+    said = desk.run(command="replay")
+    assert (said.code, said.out) == (2, "")
+    assert "the replay is refused (diverged): spec_sha256" in said.err
+
+
+def test_a_replay_without_a_capture_and_a_run_without_a_provider_are_told(desk: Desk) -> None:
+    said = desk.run(command="replay")
+    assert said.code == 1
+    assert "there is no such capture" in said.err
+    desk.write_spec(provider="nobody")
+    said = desk.run()
+    assert said.code == 1
+    assert "there is no provider 'nobody'" in said.err
+    desk.write_spec(tools=["exec", "browser"])
+    said = desk.run()
+    assert said.code == 1
+    assert "there is no tool 'browser'" in said.err
+
+
+def test_a_spec_inside_its_fixture_is_not_run(desk: Desk) -> None:
+    inside = desk.fixture / "sum.zon"
+    inside.write_text(desk.spec.read_text().replace('"fixture"', '"."'))
+    said = desk.assay("eval", "run", "fixture/sum.zon")
+    assert said.code == 1
+    assert "an agent could change what judges it" in said.err
+
+
+def test_a_session_without_a_spec_tells_how_it_ended(desk: Desk) -> None:
+    command = ("session", "run", "--task", "Mend it.", "--project", "fixture", "--provider", "scripted")
+    said = desk.assay(*command, "--model", "script.json", "--output", "json")
+    assert (said.code, said.json["reason"], said.json["result"]) == (0, "finished", "mended")
+    desk.script([{"text": "  "}])
+    said = desk.assay(*command, "--model", "script.json")
+    assert said.code == 10
+    assert "empty_response" in said.out
+    for wrong in ("1", "x USD", "-1 USD", "1 usd"):
+        assert desk.assay(*command, "--max-cost", wrong).code == 1
+
+
+# Killed and interrupted.
+
+
+SLOW = [
+    *(
+        {"tool_calls": [{"tool": "exec", "arguments": {"command": f"sleep 0.1; echo {number}"}}]}
+        for number in range(40)
+    ),
+    {"text": "done"},
+]
+
+
+@pytest.fixture
+def started(desk: Desk) -> Iterator[Any]:
+    """Start a slow run, and wait until its log has so many events."""
+    desk.script(SLOW)
+    processes = []
+
+    def start(n_events: int) -> tuple[subprocess.Popen[str], str]:
+        desk.capture.unlink(missing_ok=True)
+        before = set((desk.folder / ".assay").glob("sessions/*"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline.cli", "eval", "run", "sum.zon"],
+            cwd=desk.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        processes.append(process)
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            fresh = set((desk.folder / ".assay").glob("sessions/*")) - before
+            for folder in fresh:
+                log = folder / "log.jsonl"
+                if log.exists() and log.read_bytes().count(b"\n") > n_events:
+                    return process, folder.name
+            time.sleep(0.01)
+        raise AssertionError("the run did not begin")
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("n_events", [0, 1, 3, 4, 5, 6, 8, 9, 12, 30])
+def test_what_a_killed_run_leaves_is_never_blamed_on_the_model(desk: Desk, started: Any, n_events: int) -> None:
+    process, session = started(n_events)
+    process.kill()
+    process.wait()
+    said = desk.assay("eval", "check", "sum.zon", "--session", session, "--format", "json")
+    assert said.code in (3, 9), said.err
+    owners = set(failed(said).values())
+    assert not owners & {"model", "test", "budget", "policy"}, failed(said)
+    assert said.json["fault_owner"] in ("harness", "fixture")
+
+
+def test_ctrl_c_ends_a_run_as_canceled_and_keeps_it(desk: Desk, started: Any) -> None:
+    process, session = started(9)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"session {session} is kept" in err
+    said = desk.assay("eval", "check", "sum.zon", "--session", session, "--format", "json")
+    assert said.code == 3
+    assert failed(said)["session.end_reason"] == "harness"
