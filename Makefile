@@ -4,11 +4,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-check test check format bench faults bench-short schemas lock clean
+.PHONY: help demo demo-check demo-session test check format bench faults bench-short schemas lock clean
 
 help:
 	@echo "make demo    the quick start and 20,000 scored rows on a local Ray"
 	@echo "make demo-check  sessions of a coding agent, checked; two reports compared"
+	@echo "make demo-session  sessions of the agent in the box: run, replayed, compared"
 	@echo "make test    the tests (slow ones: .venv/bin/pytest -m slow)"
 	@echo "make check   format, lint, types, import contracts"
 	@echo "make format  let ruff rewrite what it can"
@@ -23,6 +24,9 @@ demo: $(READY)
 
 demo-check: $(READY)
 	$(BIN)/python configs/demo_check.py
+
+demo-session: $(READY)
+	$(BIN)/python configs/demo_session.py
 
 # Clusters and races of processes are tested one by one, stores with their servers apart from the rest.
 test: $(READY)

@@ -18,7 +18,7 @@ MADE_BY_SCRIPTS = {CONFIGS / "reasoning" / "rows.parquet"}
 FILES = sorted(
     path
     for path in CONFIGS.rglob("*")
-    if path.is_file() and path not in MADE_BY_SCRIPTS and not {"__pycache__", "fixtures"} & set(path.parts)
+    if path.is_file() and path not in MADE_BY_SCRIPTS and not {"__pycache__", "fixtures", "captures"} & set(path.parts)
 )
 
 
@@ -75,6 +75,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 BY_NAME: dict[str, Callable[[Path], object]] = {
     "assay-providers.yaml": lambda path: load_provider_file(path.read_bytes(), str(path)),
+    "rolling_max_script.yaml": lambda path: parse_script(path.read_bytes(), str(path)),
     "rehearsal.yaml": lambda path: parse_script(path.read_bytes(), str(path)),
 }
 """Files of other formats than their ending tells."""
