@@ -51,7 +51,7 @@ def change_of(fixture: Path, base_commit: str | None, tree: Path) -> Change:
     """
     with _repository_for(fixture, base_commit) as (repository, scratch):
         base = _base_tree(repository, fixture, base_commit, scratch)
-        end = _write_tree(repository, tree, scratch, repository.files(base))
+        end = _write_tree(repository, tree, scratch, repository.files(base, is_tree=True))
         return Change(base, end, b"" if base == end else _checked(repository, (*_DIFF, base, end)))
 
 
@@ -78,7 +78,7 @@ def changed_workspace(
         tree = scratch / "tree"
         tree.mkdir()
         with told_of_tree("what the session left cannot be laid out"):
-            write_files(repository, repository.files(end), tree)
+            write_files(repository, repository.files(end, is_tree=True), tree)
         yield Workspace(tree, base_commit)
 
 

@@ -10,18 +10,21 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import NamedTuple
 
 from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
 from pipeline.sandbox.beneath import Kind, kind_beneath, list_beneath, read_beneath
+from pipeline.sandbox.git_objects import SUBMODULE, GitObjects, opened_objects
 from pipeline.store.scratch import scratch_folder
 
 GIT_TIMEOUT_S = 120.0
+MAX_OBJECT_FILES = 1_000_000  # git packs them long before
 _MAX_REF_BYTES = 4096
 _MAX_PACKED_REFS_BYTES = 64 * 2**20
+_NO_HEAD = "ref: refs/nowhere"
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$))[^\x00-\x20\x7f~^:?*\[\\]+")
 
@@ -77,16 +80,16 @@ class Repository(NamedTuple):
         """The id of a tree without files, by which the length of ids is known."""
         return self.run(("hash-object", "-t", "tree", os.devnull)).stdout.decode("ascii").strip()
 
-    def files(self, commit: str) -> list[TreeFile]:
-        """Every file of a commit or a tree, by path, with submodules as entries of their own.
+    def files(self, commit: str, *, is_tree: bool = False) -> list[TreeFile]:
+        """Every file of a commit, or of a tree, by path, with submodules as entries of their own.
 
         Raises:
-            WorkspaceError: objects are missing.
+            WorkspaceError: objects are missing, damaged, or not those that their names say.
         """
-        found = self.run(("ls-tree", "-r", "-z", "-l", "--full-tree", commit))
-        if found.returncode != 0:
-            raise WorkspaceError(f"{self.source}: the tree of {commit} cannot be read: {_last_line(found.stderr)}")
-        files = [_tree_file(line) for line in found.stdout.split(b"\0") if line]
+        with self._objects() as objects:
+            entries = list(objects.entries(commit, is_tree=is_tree))
+        sizes = self._sizes(entry.object_id for entry in entries if entry.mode != SUBMODULE)
+        files = [TreeFile(*entry, size_bytes=sizes.get(entry.object_id, 0)) for entry in entries]
         for file in files:
             if file.size_bytes < 0:
                 raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} is missing")
@@ -96,42 +99,31 @@ class Repository(NamedTuple):
         """The bytes of files, one after the other, exactly as they were committed: no filter, no line ends.
 
         Raises:
-            WorkspaceError: an object is missing.
+            WorkspaceError: an object is missing, damaged, or not the one that its name says.
         """
-        with subprocess.Popen(
-            self._command(("cat-file", "--batch")),
-            env=self._environment(),
-            cwd=self.git_dir,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        ) as process:
-            asked, told = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
-            try:
-                for file in files:
-                    asked.write(f"{file.object_id}\n".encode())
-                    asked.flush()
-                    yield file, self._one_blob(told, file)
-            finally:
-                process.kill()
+        with self._objects() as objects:
+            for file in files:
+                yield file, objects.read(file.object_id, "blob", repr(file.path))
 
-    def _one_blob(self, told: IO[bytes], file: TreeFile) -> bytes:
-        header = told.readline().split()
-        if len(header) != 3 or header[1] != b"blob":
-            raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} is missing")
-        data = told.read(int(header[2]))
-        if told.read(1) != b"\n":
-            raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} cannot be read")
-        return data
+    def _objects(self) -> AbstractContextManager[GitObjects]:
+        return opened_objects(self._command(("cat-file", "--batch")), self._environment(), self.source)
+
+    def _sizes(self, object_ids: Iterable[str]) -> dict[str, int]:
+        """Bytes of objects, by their ids; less than zero where one cannot be had."""
+        asked = list(dict.fromkeys(object_ids))
+        given = "".join(f"{each}\n" for each in asked).encode()
+        told = self.run(("cat-file", "--batch-check=%(objectname) %(objectsize)"), given).stdout.split(b"\n")
+        known = {words[0].decode(): words[1] for words in map(bytes.split, told) if len(words) == 2}
+        return {each: int(known[each]) if known.get(each, b"").isdigit() else -1 for each in asked}
 
     def run(
-        self, arguments: Sequence[str], told: bytes = b"", index: Path | None = None
+        self, arguments: Sequence[str], given: bytes = b"", index: Path | None = None
     ) -> subprocess.CompletedProcess[bytes]:
         """Run git on this repository.
 
         Args:
             arguments: the command and its arguments.
-            told: on its standard input.
+            given: on its standard input.
             index: the file of its index; None: it has none.
 
         Raises:
@@ -144,7 +136,7 @@ class Repository(NamedTuple):
                 command,
                 env=environment,
                 cwd=self.git_dir,
-                input=told,
+                input=given,
                 capture_output=True,
                 timeout=GIT_TIMEOUT_S,
                 check=False,
@@ -172,14 +164,16 @@ def lent_repository(fixture: Path) -> Iterator[Repository]:
     Raises:
         WorkspaceError: git is missing, or the repository is of a kind that cannot be lent.
     """
-    found = git_folder(fixture.absolute())  # git is told of it from another folder
+    fixture = fixture.absolute()  # git works in another folder than this process does
+    found = git_folder(fixture)
     if found is None:
         raise WorkspaceError(f"{fixture} is no git repository")
-    try:
-        with scratch_folder("git") as scratch:
-            yield _lend(fixture, found, scratch)
-    except (UnsafeFileError, FileNotFoundError) as error:
-        raise WorkspaceError(f"{fixture}: its git folder cannot be read safely: {error}") from None
+    with scratch_folder("git") as scratch:
+        try:
+            repository = _lend(fixture, found, scratch)
+        except (UnsafeFileError, OSError) as error:
+            raise WorkspaceError(f"{fixture}: its git folder cannot be read safely: {error}") from None
+        yield repository
 
 
 @contextmanager
@@ -214,11 +208,10 @@ def git_folder(fixture: Path) -> Path | None:
 
 def _worktree_folder(fixture: Path) -> Path:
     """The folder of a linked worktree, if it points back: anybody can write a file that points elsewhere."""
-    text = read_beneath(fixture, ".git", max_bytes=_MAX_REF_BYTES).decode("utf-8", "replace").strip()
+    text = _line_of(fixture, ".git")
     folder = fixture / text.removeprefix("gitdir:").strip()
     try:
-        back = read_beneath(folder, "gitdir", max_bytes=_MAX_REF_BYTES).decode("utf-8", "replace").strip()
-        is_ours = os.path.samefile(folder / back, fixture / ".git")
+        is_ours = os.path.samefile(folder / _line_of(folder, "gitdir"), fixture / ".git")
     except (OSError, WorkspaceError):
         is_ours = False
     if not text.startswith("gitdir:") or not is_ours:
@@ -233,6 +226,7 @@ def _lend(fixture: Path, found: Path, scratch: Path) -> Repository:
     common = _common_folder(found)
     if kind_beneath(common, "objects") is not Kind.FOLDER:
         raise WorkspaceError(f"{fixture}: its git folder holds no objects")
+    _check_objects(fixture, common / "objects")
     if kind_beneath(common, "objects/info/alternates") or kind_beneath(common, "objects/info/http-alternates"):
         raise WorkspaceError(
             f"{fixture} borrows objects from another repository; "
@@ -246,10 +240,7 @@ def _lend(fixture: Path, found: Path, scratch: Path) -> Repository:
     references = dict(_references(found, common))
     wide = any(len(target) == 64 for target in references.values())
     _initialise(git_dir, "sha256" if wide else "sha1")
-    for name, target in references.items():
-        place = git_dir / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(f"{target}\n", encoding="ascii")
+    _write_references(git_dir, references)
     return Repository(git_dir, common / "objects", fixture)
 
 
@@ -257,11 +248,36 @@ def _common_folder(found: Path) -> Path:
     """What worktrees share with their repository."""
     if kind_beneath(found, "commondir") is None:
         return found
-    text = read_beneath(found, "commondir", max_bytes=_MAX_REF_BYTES).decode("utf-8", "replace").strip()
-    common = (found / text).resolve()
+    common = (found / _line_of(found, "commondir")).resolve()
     if common / "worktrees" != found.resolve().parent:
         raise WorkspaceError(f"{found}/commondir leads to {str(common)!r}, which is not its repository")
     return common
+
+
+def _line_of(folder: Path, name: str) -> str:
+    """What one of git's small files says. NUL, which no path holds, becomes what no file is called."""
+    text = read_beneath(folder, name, max_bytes=_MAX_REF_BYTES).decode("utf-8", "replace").strip()
+    return text.replace("\0", "\ufffd")
+
+
+def _check_objects(fixture: Path, objects: Path) -> None:
+    """Refuse what git would follow, or wait for without end."""
+    for entry in list_beneath(objects, max_files=MAX_OBJECT_FILES):
+        if entry.kind in (Kind.LINK, Kind.OTHER):
+            what = "a link" if entry.kind is Kind.LINK else "no regular file"
+            raise WorkspaceError(f"{fixture}: in its git folder, 'objects/{entry.path}' is {what}; clone it anew")
+
+
+def _write_references(git_dir: Path, references: Mapping[str, str]) -> None:
+    """In one file where that can be: names of others may be too long, or folders of each other."""
+    references = {"HEAD": _NO_HEAD, **references}  # not the one that git makes up
+    packed = [f"{target} {name}\n" for name, target in references.items() if name != "HEAD" and " " not in target]
+    (git_dir / "packed-refs").write_text("".join(packed), encoding="ascii")
+    for name, target in references.items():
+        if name == "HEAD" or " " in target:
+            place = git_dir / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(f"{target}\n", encoding="ascii")
 
 
 def _references(found: Path, common: Path) -> Iterator[tuple[str, str]]:
@@ -330,13 +346,6 @@ def _git() -> str:
     if found is None:
         raise WorkspaceError("git is not installed; the commits of a fixture are read with it (`apt install git`)")
     return found
-
-
-def _tree_file(line: bytes) -> TreeFile:
-    about, _, name = line.partition(b"\t")
-    mode, _, object_id, size = about.decode("ascii").split()
-    size_bytes = {"-": 0, "BAD": -1}.get(size)
-    return TreeFile(os.fsdecode(name), mode, object_id, int(size) if size_bytes is None else size_bytes)
 
 
 def _last_line(text: bytes) -> str:
