@@ -11,6 +11,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     if arguments is None:
         hear_nothing_at_the_very_end()
+        _show_what_cannot_be_written()
     with interruptible():
         try:
             from pipeline.cli.app import run_command_line
@@ -21,3 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         leave_quietly(status)
     return status
+
+
+def _show_what_cannot_be_written() -> None:
+    """Signs that the locale's encoding does not have are shown as `\\x…`; Python would give up in the middle."""
+    import io
+    import sys
+
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -9,6 +9,7 @@ import typer
 
 from pipeline.cli import options
 from pipeline.cli import provenance_flags as provenance
+from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.records.eval_spec import EvalSpec
@@ -23,7 +24,7 @@ def check(
         str, typer.Option("--session", metavar="ID|PATH", help="A session of the store, or the log of any.")
     ],
     project: Annotated[
-        Path | None, typer.Option("--project", metavar="DIR", help="In place of the spec's fixture.")
+        str | None, typer.Option("--project", metavar="DIR", help="In place of the spec's fixture.")
     ] = None,
     output: FormatOption = "text",
     skip_tests: Annotated[
@@ -50,17 +51,20 @@ def check(
     import os
 
     import pipeline
+    from pipeline.cli.exit_codes import tell
     from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.sandbox.drivers import driver_named
     from pipeline.session.check import CheckOptions, check_session
     from pipeline.session.session_files import session_log
-    from pipeline.session.spec_file import load_spec
+    from pipeline.session.spec_file import load_spec, names_beyond_the_known
     from pipeline.store import open_store
 
     target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite)
     loaded = load_spec(spec, "check")
     driver = None if sandbox is None else driver_named(sandbox)
-    settings = CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
+    settings = CheckOptions(pipeline.__version__, os.environ, _folder(project), driver, skip_tests)
+    for remark in names_beyond_the_known(loaded.spec):
+        tell(f"{spec}: {remark}")
     opened = open_store(store)
     with session_log(session, opened) as log:
         bound = None if target is None else target.check(loaded, log, opened, settings)
@@ -87,6 +91,12 @@ def show_report(report: Report, spec: EvalSpec, output: str) -> int:
     if is_audit_gap(report):
         return ExitCode.AUDIT_GAP
     return ExitCode.DONE if report.passed else ExitCode.GATE_NOT_MET
+
+
+def _folder(project: str | None) -> Path | None:
+    if project == "":  # such as a variable of the shell's that is not set: not the folder that one happens to be in
+        raise InputError("--project is '', expected a folder")
+    return None if project is None else Path(project)
 
 
 def compare(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -84,6 +85,8 @@ def status_of(error: BaseException) -> ExitCode:
     if isinstance(error, _FAULTS):
         return ExitCode.FAULT
     if isinstance(error, errors.AssayError) or _is_usage(error) or _is_raised_by_us(error):
+        return ExitCode.BAD_INPUT
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:  # of a path that was given
         return ExitCode.BAD_INPUT
     return ExitCode.FAULT
 

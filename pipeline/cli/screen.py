@@ -24,12 +24,24 @@ def is_terminal(stream: TextIO) -> bool:
 
 def print_json(value: Any) -> None:
     """One JSON value on stdout; what JSON has no form for, such as a date, as text."""
-    print(json.dumps(value, ensure_ascii=False, indent=2 if is_terminal(sys.stdout) else None, default=str))
+    _write_utf8(
+        json.dumps(value, ensure_ascii=False, indent=2 if is_terminal(sys.stdout) else None, default=str) + "\n"
+    )
 
 
 def print_document(document: Document) -> None:
     """What is written down, on stdout as it is on disk: canonical JSON and one line feed."""
-    sys.stdout.write(document.to_bytes().decode())
+    _write_utf8(document.to_bytes().decode())
+
+
+def _write_utf8(text: str) -> None:
+    """JSON is UTF-8, whatever the locale. Halves of surrogate pairs are escaped, as JSON has it."""
+    stream = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # not a file, but something in its place
+        sys.stdout.write(text)
+    else:
+        sys.stdout.flush()
+        stream.write(text.encode(errors="backslashreplace"))
 
 
 def paint(text: str, colour: Colour) -> str:

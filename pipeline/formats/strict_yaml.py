@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.reader import ReaderError
 
 from pipeline.errors import InputError
 from pipeline.formats.config_text import config_text
@@ -73,9 +74,12 @@ def parse_yaml(data: bytes, where: str) -> Located:
         raise InputError(f"{where}:{refusal.line}: {refusal.message}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise InputError(f"{where}:{mark.line + 1 if mark else 1}: is not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{where}: is not YAML: {' '.join(str(error).split())}") from None
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        raise InputError(f"{where}:{line}: is not YAML: {error.problem} (column {column})") from None
+    except ReaderError as error:
+        before, sign = text[: error.position], text[error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+        raise InputError(f"{where}:{line}: is not YAML: the character {sign!r} (column {column})") from None
 
 
 def _value(node: Node, path: Path, places: dict[Path, Place]) -> Any:

@@ -22,6 +22,7 @@ from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
 
 MAX_FILES = 100_000  # entries of one tree: more is no source tree, and a listing must end
 MAX_DEPTH = 64  # folders in folders
+MAX_DIGEST_BYTES = 16 * 2**30  # of one file whose digest is taken: half a minute
 MAX_READ_BYTES = 64 * 2**20  # of one file that is held in memory
 
 _SYS_OPENAT2 = 437  # the same number on every architecture
@@ -182,12 +183,17 @@ def read_beneath(folder: Path | int, path: str, *, max_bytes: int = MAX_READ_BYT
     return bytes(pieces)
 
 
-def digest_beneath(folder: Path | int, path: str) -> str:
-    """SHA-256 of the bytes of a regular file of any size; raises what `read_beneath` raises."""
+def digest_beneath(folder: Path | int, path: str, *, max_bytes: int = MAX_DIGEST_BYTES) -> str:
+    """SHA-256 of the bytes of a regular file; raises what `read_beneath` raises."""
     digest = hashlib.sha256()
     with open_file(folder, path) as found:
-        while piece := os.read(found, _CHUNK):
+        # A file of holes says that it is any size, and is read as that.
+        n_bytes = 0 if os.fstat(found).st_size <= max_bytes else max_bytes + 1
+        while n_bytes <= max_bytes and (piece := os.read(found, _CHUNK)):
             digest.update(piece)
+            n_bytes += len(piece)
+    if n_bytes > max_bytes:
+        raise WorkspaceError(f"{path!r} is larger than {max_bytes:,} bytes, which is the most that is read")
     return digest.hexdigest()
 
 

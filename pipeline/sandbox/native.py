@@ -7,6 +7,7 @@ import math
 import os
 import resource
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -219,6 +220,6 @@ def _outcome(found: Supervised, status: int | None, bubblewraps: int) -> Command
     if status is None:
         reason = outcome.text.strip().removeprefix("bwrap: execvp ")
         return outcome._replace(ended=Ended.COULD_NOT_START, output=b"", reason=f"it cannot be started: {reason}")
-    if status > 128:
+    if 128 < status <= 128 + signal.SIGRTMAX:
         return outcome._replace(ended=Ended.SIGNALLED, signal=status - 128)
     return outcome._replace(exit_status=status)

@@ -38,7 +38,11 @@ def run_open(command: SandboxedCommand) -> CommandOutcome:
             reason = f"{command.argv[0]!r} cannot be started: {error.strerror}"
             return CommandOutcome(Ended.COULD_NOT_START, reason=reason)
         with process:
-            outcome = _watched(command, process)
+            try:
+                outcome = _watched(command, process)
+            except BaseException:  # this process is interrupted
+                _end_group(process)
+                raise
         if command.keep_changes:
             with_tree = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
             try:
@@ -57,9 +61,7 @@ def _watched(command: SandboxedCommand, process: subprocess.Popen[bytes]) -> Com
         process.wait(command.timeout_s)
     except subprocess.TimeoutExpired:
         ended, reason = Ended.TIMED_OUT, f"it was stopped after {command.timeout_s:g} s"
-    # Its own group alone: without a namespace, a process that left the group cannot be found.
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    _end_group(process)
     process.wait()
     reader.join(_GRACE_S)
     outcome = CommandOutcome(ended, output=kept.value(), is_cut=kept.is_cut, reason=reason)
@@ -68,6 +70,12 @@ def _watched(command: SandboxedCommand, process: subprocess.Popen[bytes]) -> Com
     if process.returncode < 0:
         return outcome._replace(ended=Ended.SIGNALLED, signal=-process.returncode)
     return outcome._replace(exit_status=process.returncode)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Its own group alone: without a namespace, a process that left the group cannot be found."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _read(stream: IO[bytes], kept: KeptOutput) -> None:

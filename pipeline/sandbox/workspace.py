@@ -192,6 +192,8 @@ def give_tree_to(tree: int, user_id: int) -> None:
 
 
 def _copy_file(source: Path | int, target: Path | int, entry: Entry, most: int) -> int:
+    if entry.size_bytes > most:  # before the disk is filled with what is not kept
+        raise _too_large()
     size_bytes = 0
     with open_file(source, entry.path) as found:
         made = open_beneath(target, entry.path, _NEW, 0o755 if entry.is_executable else 0o644)
@@ -337,7 +339,7 @@ def told_of_tree(what: str) -> Iterator[None]:
 
 
 def _checked_folder(folder: Path) -> None:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise WorkspaceError(f"{folder} is no folder; expected the folder of a repository, or of files")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ from pipeline.session.evidence import CommandResult, LogEvidence, TreeEvidence
 from pipeline.session.fold import examine_log
 from pipeline.session.session_files import SessionLog
 from pipeline.session.spec_file import LoadedSpec
-from pipeline.session.tree_evidence import look_at_tree
+from pipeline.session.tree_evidence import MAX_LINKS, look_at_tree
 
 
 class CheckOptions(NamedTuple):
@@ -144,12 +145,33 @@ def _base_of_tests(spec: EvalSpec, tree: TreeEvidence, began: Sequence[str]) -> 
 
 
 def refuse_spec_inside(spec: Path, folder: Path) -> None:
-    """An agent that works in the folder could have changed what judges it.
+    """An agent that works in the folder could have changed what judges it, or a link on the way to it.
 
     Raises:
         InputError: the spec lies in the folder.
     """
-    if spec.resolve().is_relative_to(folder.resolve()):
+    tree = Path(os.path.realpath(folder))
+    if any(place.is_relative_to(tree) and place != tree for place in _places_on_the_way(spec)):
         raise InputError(
             f"{spec} lies in the fixture {folder}, where an agent could change what judges it; move it out of there"
         )
+
+
+def _places_on_the_way(path: Path) -> Iterator[Path]:
+    """Each file, folder and link through which a path leads, as where it really stands."""
+    whole = path.absolute()
+    left, here, n_links = list(whole.parts[1:]), Path(whole.anchor), 0
+    while left and n_links <= MAX_LINKS:
+        step = left.pop(0)
+        if step == "..":
+            here = here.parent
+            continue
+        place = here / step
+        yield place
+        if os.path.islink(place):
+            n_links += 1
+            target = Path(os.readlink(place))
+            left = [*target.parts[bool(target.anchor) :], *left]
+            here = Path(target.anchor) if target.anchor else here
+        else:
+            here = place

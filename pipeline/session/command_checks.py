@@ -20,13 +20,15 @@ def check_commands(spec: EvalSpec, tree: TreeEvidence, results: Sequence[Command
     """One finding for each test command of the spec, whether it has a result or not."""
     by_name = {result.name: result for result in results}
     for test in spec.tests:
-        yield _check_command(test, tree, by_name.get(test.name))
+        yield _check_command(test, spec, tree, by_name.get(test.name))
 
 
-def _check_command(test: TestCommand, tree: TreeEvidence, result: CommandResult | None) -> Finding:
+def _check_command(test: TestCommand, spec: EvalSpec, tree: TreeEvidence, result: CommandResult | None) -> Finding:
     name = f"test:{test.name}"
-    if tree.problem:  # a fixture that is not there is not the harness's fault, and no test is to blame
-        return finding(name, Owner.FIXTURE, 0, Judged(False, None, f"not run: {tree.problem}"))
+    # A fixture without what the tests are taken from is not the harness's fault, and no test is to blame.
+    problem = tree.problem or (tree.base_problem if spec.test_files else "")
+    if problem:
+        return finding(name, Owner.FIXTURE, 0, Judged(False, None, f"not run: {problem}"))
     if result is None:
         return finding(name, Owner.HARNESS, 0, Judged(False, None, "not run"))
     if result.not_started and not result.starts_on_fixture:
@@ -57,10 +59,10 @@ def _signal_name(number: int) -> str:
 
 def _told(result: CommandResult) -> str:
     """For a person: what is to be known about the judgement, then what the command printed."""
-    lines = [] if result.is_sandboxed else [NOT_SANDBOXED]
-    lines += [] if result.is_protected or result.not_started else [NOT_PROTECTED]
     if result.not_started:
-        lines.append(f"could not be started, though it starts on the untouched fixture: {result.not_started}")
+        return f"could not be started, though it starts on the untouched fixture: {result.not_started}"
+    lines = [] if result.is_sandboxed else [NOT_SANDBOXED]
+    lines += [] if result.is_protected else [NOT_PROTECTED]
     if result.is_cut:
         lines.append("the output is cut:")
     return "\n".join([*lines, *([result.output] if result.output else [])])

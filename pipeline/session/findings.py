@@ -12,6 +12,7 @@ from pipeline.records.owners import Owner
 from pipeline.records.report import Category, Finding
 from pipeline.session.evidence import LogEvidence
 from pipeline.session.facts import SessionFacts
+from pipeline.session.log_lines import whole_text
 
 MAX_LISTED = 10  # items that a detail names
 UNFINISHED = frozenset({EndReason.ERRORED, EndReason.RATE_LIMITED, EndReason.CANCELED_BY_USER, EndReason.HANDED_OVER})
@@ -67,7 +68,9 @@ def _why_unfinished(facts: SessionFacts, check: SessionCheck) -> str:
 def finding(name: str, category: Category, expected: JsonValue, judged: Judged) -> Finding:
     """A finding from what was expected and what was judged."""
     passed, actual, detail = judged
-    return Finding(name=name, category=category, passed=passed, expected=expected, actual=actual, detail=detail)
+    # Names of files may hold bytes that are no text.
+    told = whole_text(detail)
+    return Finding(name=name, category=category, passed=passed, expected=expected, actual=actual, detail=told)
 
 
 def listed(items: Iterable[str]) -> str:

@@ -7,10 +7,8 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from pipeline.records.audit_event import PAYLOADS
 from pipeline.records.audit_names import AgentOutcome
 from pipeline.records.expectations import Expectations
-from pipeline.records.names import nearest
 from pipeline.records.owners import Owner
 from pipeline.session.facts import Child, SessionFacts
 from pipeline.session.findings import Judged, SessionCheck, listed
@@ -45,14 +43,14 @@ def _judge_end(wanted: str, facts: SessionFacts) -> Judged:
 def _counts(expect: Expectations) -> Iterator[SessionCheck]:
     for name in expect.required_events:
         count = partial(_count_of_event, name)
-        some = partial(_some, count, _hint(name))
+        some = partial(_some, count)
         yield SessionCheck(f"session.required_event:{name}", Owner.MODEL, "at least 1", some)
     for name in expect.forbidden_events:
         count = partial(_count_of_event, name)
-        yield SessionCheck(f"session.forbidden_event:{name}", Owner.MODEL, 0, partial(_none, count, _hint(name)))
+        yield SessionCheck(f"session.forbidden_event:{name}", Owner.MODEL, 0, partial(_none, count))
     for name in expect.forbidden_tools:
         count = partial(_count_of_tool, name)
-        yield SessionCheck(f"session.forbidden_tool:{name}", Owner.MODEL, 0, partial(_none, count, ""))
+        yield SessionCheck(f"session.forbidden_tool:{name}", Owner.MODEL, 0, partial(_none, count))
 
 
 def _count_of_event(name: str, facts: SessionFacts) -> int:
@@ -63,17 +61,12 @@ def _count_of_tool(name: str, facts: SessionFacts) -> int:
     return facts.tools.get(name, 0)
 
 
-def _hint(event: str) -> str:
-    """What is told beside an event that is not known here: a log may have one, but often its name is misspelt."""
-    return "" if event in PAYLOADS else f"no event of that name is known here{nearest(event, PAYLOADS)}"
+def _some(count: Callable[[SessionFacts], int], facts: SessionFacts) -> Judged:
+    return Judged(count(facts) > 0, count(facts))
 
 
-def _some(count: Callable[[SessionFacts], int], hint: str, facts: SessionFacts) -> Judged:
-    return Judged(count(facts) > 0, count(facts), "" if count(facts) else hint)
-
-
-def _none(count: Callable[[SessionFacts], int], hint: str, facts: SessionFacts) -> Judged:
-    return Judged(count(facts) == 0, count(facts), "" if count(facts) else hint)
+def _none(count: Callable[[SessionFacts], int], facts: SessionFacts) -> Judged:
+    return Judged(count(facts) == 0, count(facts))
 
 
 def _budget(expect: Expectations) -> Iterator[SessionCheck]:

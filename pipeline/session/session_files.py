@@ -57,15 +57,17 @@ def session_log(text: str, store: Store) -> Iterator[SessionLog]:
 
 
 def _log_file(text: str) -> Path:
-    path = Path(text).expanduser()
-    if path.is_dir():
+    path = Path(os.path.expanduser(text))
+    if os.path.isdir(path):
         path /= LOG
     try:
-        is_there = os.path.lexists(path)
+        # An empty text, such as a variable of the shell's that is not set, is not the folder that one happens to be in.
+        is_there = bool(text) and os.path.lexists(path)
     except ValueError:  # a NUL in the path
         is_there = False
     if not is_there:
-        raise InputError(f"{str(path)!r}: there is no such log; expected the id of a session, or the path of its log")
+        named = str(path) if text else text
+        raise InputError(f"{named!r}: there is no such log; expected the id of a session, or the path of its log")
     return path
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.formats.located import MAX_BYTES
+from pipeline.records.audit_event import PAYLOADS
+from pipeline.records.audit_names import EndReason
 from pipeline.records.digest import digest_bytes
 from pipeline.records.eval_spec import EvalSpec
+from pipeline.records.names import nearest
 from pipeline.records.spec_file import NOTHING, Command, check_ending, parse_spec
 
 
@@ -52,6 +55,24 @@ def load_spec(
     check_ending(where)
     data = _read(file)
     return LoadedSpec(parse_spec(data, where, command, provenance), digest_bytes(data), file)
+
+
+def names_beyond_the_known(spec: EvalSpec) -> Iterator[str]:
+    """What to tell of names that the format does not know: its lists are open, and yet they may be misspelt.
+
+    An event that is forbidden by a misspelt name is never found, and its check passes.
+    """
+    expect = spec.expect
+    for field, names, known in (
+        ("end_reason", [expect.end_reason] if expect.end_reason else [], [reason.value for reason in EndReason]),
+        ("required_events", expect.required_events, list(PAYLOADS)),
+        ("forbidden_events", expect.forbidden_events, list(PAYLOADS)),
+    ):
+        for name in names:
+            if name not in known:
+                hint = nearest(name, known)
+                hint = hint if "did you mean" in hint else ""
+                yield f"expect.{field}: the format lists no name {name!r}; it is looked for as it is{hint}"
 
 
 def _read(path: Path) -> bytes:

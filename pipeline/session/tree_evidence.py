@@ -32,7 +32,7 @@ def look_at_tree(spec: EvalSpec, folder: Path, began: Iterable[str] = (), tree: 
         WorkspaceError: git is not installed, which is not the fixture's fault.
     """
     where = str(folder)
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         what = "is no folder" if os.path.lexists(folder) else "is not there"
         return TreeEvidence(where, problem=f"the fixture {where} {what}")
     if not os.access(folder, os.R_OK | os.X_OK):

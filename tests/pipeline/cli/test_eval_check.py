@@ -251,14 +251,6 @@ def test_a_report_can_be_compared_with_the_next(desk: Desk) -> None:
     assert desk.assay("eval", "compare", "candidate.json", "baseline.json", "--minimum-score", "1").code == 0
 
 
-def test_an_event_that_is_not_known_is_told_with_the_nearest_name_wherever_it_is_asked_for(desk: Desk) -> None:
-    desk.write_spec(expect={"forbidden_events": ["sesion.imported"], "required_events": ["usgae"]})
-    said = desk.check("--skip-tests")
-    assert said.code == 3
-    assert "no event of that name is known here; did you mean 'session.imported'" in said.out
-    assert "did you mean 'usage'?" in said.out
-
-
 def test_a_terminal_gets_colours_and_a_pipe_none(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in desk.check("--skip-tests").out
     command = [sys.executable, "-m", "pipeline.cli", "eval", "check", desk.spec, "--session", desk.log, "--skip-tests"]

@@ -61,6 +61,8 @@ def test_plain_values_read_as_they_look(text: str, value: Any) -> None:
         ("on: a", "truth value"),
         ("? [a]\n: b", "is not text"),
         ("a: [1, 2", "is not YAML"),
+        ("a: 1\nb: [1,\n", r"a\.yaml:3: is not YAML: .* \(column 1\)"),
+        ("a: b\nc: \x07x", r"a\.yaml:2: is not YAML: the character '\\x07' \(column 4\)"),
         ("a: 1\n b: 2", "a.yaml:2: is not YAML"),
         ("a: 1\n---\nb: 2", "is not YAML"),
         ("a:\n- " + "9" * 5000, "a.yaml:2: a number has more than 1,000 digits; quote it if it is text"),

@@ -21,7 +21,7 @@ from pipeline.sandbox.native import run_native
 Shell = Callable[..., CommandOutcome]
 
 
-@pytest.mark.parametrize("status", [0, 1, 3, 127])
+@pytest.mark.parametrize("status", [0, 1, 3, 127, 128, 200, 255])
 def test_an_exit_status_is_told(shell: Shell, status: int) -> None:
     outcome = shell(f"echo said; exit {status}")
     assert (outcome.ended, outcome.exit_status, outcome.signal) == (Ended.EXITED, status, None)

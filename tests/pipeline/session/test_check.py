@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import zlib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -207,6 +208,73 @@ def test_a_spec_inside_the_fixture_is_refused(place: Place) -> None:
         place.check(project=place.folder)
 
 
+@pytest.mark.parametrize("way", ["link.json", "folder/spec.json", "folder/../spec.json"])
+def test_a_spec_that_is_reached_through_a_link_in_the_fixture_is_refused(place: Place, way: str) -> None:
+    place.check(skip_tests=True)
+    spec = place.folder / "spec.json"
+    (place.fixture / "link.json").symlink_to(spec)
+    (place.fixture / "folder").symlink_to(place.folder)
+    (place.folder / "outside.json").symlink_to(place.fixture / way)
+    options = CheckOptions("0.1.0", os.environ, skip_tests=True)
+    for named in (place.fixture / way, place.folder / "outside.json"):
+        if named.exists():
+            with (
+                session_log(str(place.log), Store(place.folder / "store")) as log,
+                pytest.raises(InputError, match="lies in"),
+            ):
+                check_session(load_spec(named), log, options)
+    with session_log(str(place.log), Store(place.folder / "store")) as log:
+        assert check_session(load_spec(place.fixture / ".." / "spec.json"), log, options).passed
+
+
+@pytest.mark.parametrize("project, problem", [("empty", "is no commit"), ("borrowed", "borrows objects")])
+def test_tests_of_a_base_that_cannot_be_had_are_owned_by_the_fixture(place: Place, project: str, problem: str) -> None:
+    folder = place.folder / project
+    folder.mkdir()
+    place.honest.git(folder, "init", "--quiet")
+    if project == "borrowed":
+        (folder / ".git" / "objects" / "info" / "alternates").write_text("/elsewhere\n")
+    report = place.check(project=folder)
+    assert report.fault_owner == "fixture"
+    assert found(report, "test:unit").category == "fixture"
+    assert problem in found(report, "test:unit").detail
+
+
+def test_an_agent_that_puts_another_test_under_the_name_of_that_of_the_base_does_not_pass(place: Place) -> None:
+    place.honest.solve(place.fixture, place.honest.BROKEN)
+    name = place.honest.git(place.fixture, "rev-parse", "HEAD:tests/empty.sh")
+    judge = place.fixture / ".git" / "objects" / name[:2] / name[2:]
+    judge.chmod(0o644)
+    judge.write_bytes(zlib.compress(b"blob 7\0exit 0\n"))
+    report = place.check()
+    assert "test:empty" in failed(report)
+    assert report.fault_owner == "harness"
+    assert "tampered with" in found(report, "test:empty").detail
+
+
+def test_a_tree_that_cannot_be_copied_is_a_failed_test_and_not_called_unprotected(place: Place) -> None:
+    with open(place.fixture / "huge", "wb") as file:
+        file.truncate(5 * 2**30)
+    unit = found(place.check(), "test:unit")
+    assert (unit.category, unit.actual) == ("test", "not started")
+    assert "bytes, which is the most that is copied" in unit.detail
+    assert "not protected" not in unit.detail
+
+
+def test_the_digest_of_a_file_of_any_size_is_not_waited_for(place: Place) -> None:
+    with open(place.fixture / "huge", "wb") as file:
+        file.truncate(2**42)
+    report = place.check({"files": [{"path": "huge", "sha256": "0" * 64}]}, skip_tests=True)
+    assert failed(report) == ["file.sha256:huge"]
+    assert "is larger than" in found(report, "file.sha256:huge").detail
+
+
+def test_names_that_are_no_text_are_told_in_a_report(place: Place) -> None:
+    report = place.check(project=Path(os.fsdecode(bytes(place.folder) + b"/\xff")), skip_tests=True)
+    assert "/\ufffd is not there" in found(report, "fixture.available").detail
+    assert report.to_bytes()
+
+
 def test_a_driver_that_cannot_be_had_is_refused_before_anything_is_read(place: Place) -> None:
     with pytest.raises(SandboxError, match="microvm"):
         place.check(driver=Driver.MICROVM)
@@ -228,13 +296,13 @@ def tree(tmp_path: Path) -> Path:
     folder = tmp_path / "tree"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "a").write_bytes(b"a")
-    (tmp_path / "outside").write_bytes(b"secret")
+    (tmp_path / "outside.json").write_bytes(b"secret")
     (folder / "link").symlink_to("src/a")
     (folder / "lib").symlink_to("src")
     (folder / "up").symlink_to("../outside")
     (folder / "src" / "deep").symlink_to("../../outside")
     (folder / "src" / "back").symlink_to("../src/a")
-    (folder / "rooted").symlink_to(tmp_path / "outside")
+    (folder / "rooted").symlink_to(tmp_path / "outside.json")
     (folder / "dangling").symlink_to("nothing")
     (folder / "one").symlink_to("two")
     (folder / "two").symlink_to("one")
@@ -260,7 +328,7 @@ def test_links_are_followed_within_a_tree_and_never_out_of_it(tree: Path, path: 
 
 
 def test_a_path_that_leads_out_of_the_tree_passes_no_check(place: Place) -> None:
-    (place.folder / "outside").write_text("secret")
+    (place.folder / "outside.json").write_text("secret")
     (place.fixture / "out").symlink_to("../outside")
     report = place.check({"required_paths": ["out"], "forbidden_paths": ["out/x"]}, skip_tests=True)
     assert failed(report) == ["path.required:out", "path.forbidden:out/x"]
@@ -290,7 +358,9 @@ def test_a_folder_with_a_log_is_a_session(place: Place) -> None:
         assert log == (place.log, None, None, False)
 
 
-@pytest.mark.parametrize("text", ["01K0000000ABCDEFGHJKMNPQRS", "nowhere.jsonl", "a\0b", "", "01k"])
+@pytest.mark.parametrize(
+    "text", ["01K0000000ABCDEFGHJKMNPQRS", "nowhere.jsonl", "a\0b", "", "01k", "~nobody-of-that-name/x", "a" * 5000]
+)
 def test_a_session_that_is_nowhere_is_told(place: Place, text: str) -> None:
     with (
         pytest.raises(InputError, match=r"there is no (session|such log)"),
