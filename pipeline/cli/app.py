@@ -41,7 +41,7 @@ datasets = typer.Typer(
 )
 evals = typer.Typer(
     name="eval",
-    help="Check what a session of a coding agent showed, and compare two reports.",
+    help="Run, replay and check sessions of a coding agent, and compare two reports.",
     no_args_is_help=True,
     context_settings=_SETTINGS,
     rich_markup_mode=None,

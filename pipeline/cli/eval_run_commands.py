@@ -42,6 +42,7 @@ def run(
     agent: AgentOption = None,
     providers: ProvidersOption = None,
     store: options.StoreOption = None,
+    quiet: options.QuietOption = False,
     checkpoint: provenance.GivenCheckpoint = None,
     trainer: provenance.GivenTrainer = None,
     seed: provenance.GivenSeed = None,
@@ -73,7 +74,7 @@ def run(
     config = agent_config(choice, file, live.profile, live.model)
     runner = LiveAgent(config, live.model, live.provider, live.redactor)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
-    one = run_spec(loaded, runner, open_store(store), this_world(), settings, overwrite=overwrite)
+    one = run_spec(loaded, runner, open_store(store), this_world(is_quiet=quiet), settings, overwrite=overwrite)
     return _told(one, loaded, output, target)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pipeline
+from pipeline.cli.exit_codes import tell
 from pipeline.models.open_provider import open_provider, redactor_of
 from pipeline.models.profiles import find_profile
 from pipeline.models.provider import Provider
@@ -37,12 +38,13 @@ def live_provider(name: str, model: str | None, providers: Path | None, environm
     return LiveProvider(provider, profile, model or profile.model or name, redactor_of(profile, environment))
 
 
-def this_world() -> World:
-    """This process."""
+def this_world(*, is_quiet: bool = False) -> World:
+    """This process, which tells on stderr how far a session is."""
     return World(
         version=pipeline.__version__,
         environment=os.environ,
         now_ms=lambda: time.time_ns() // 1_000_000,
         monotonic=time.monotonic,
         random=os.urandom,
+        tell=(lambda _line: None) if is_quiet else tell,
     )

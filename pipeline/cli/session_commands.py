@@ -41,6 +41,7 @@ def run(
     providers: ProvidersOption = None,
     sandbox: SandboxOption = None,
     store: options.StoreOption = None,
+    quiet: options.QuietOption = False,
     output: Annotated[Literal["text", "json"], typer.Option("--output", help="text for people, json.")] = "text",
 ) -> int:
     """Run one session of the agent over a copy of a repository, and keep its log, capture and changes in the store.
@@ -71,7 +72,7 @@ def run(
         driver=driver_named(sandbox) if sandbox else Driver.NATIVE,
         network_hosts=tuple(allow_host or ()),
     )
-    with run_session(plan, live.provider, open_store(store), this_world(), live.redactor) as outcome:
+    with run_session(plan, live.provider, open_store(store), this_world(is_quiet=quiet), live.redactor) as outcome:
         print_outcome(outcome, is_json=output == "json")
         return exit_status(outcome)
 

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import threading
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +53,8 @@ class World(NamedTuple):
     now_ms: Callable[[], int]
     monotonic: Callable[[], float]
     random: Callable[[int], bytes]
+    tell: Callable[[str], object] = lambda _line: None
+    """Is told how far a session is."""
 
 
 class Plan(NamedTuple):
@@ -167,13 +169,26 @@ async def run_agent(
     tools = _Redacting(Toolbox(config.tools, setting), started.redactor)
     loop = AgentLoop(
         config, started.plan.model, specs_of(config.tools), started.provider, tools, log,
-        started.world.monotonic, started.redactor.request,
+        started.world.monotonic, started.redactor.request, _teller(config, started.world),
     )  # fmt: skip
     ending = await _guarded(loop, task)
     end_log(log, loop, ending)
     if ending.reason is EndReason.CANCELED_BY_USER and depth > 0:
         raise asyncio.CancelledError
     return loop, ending
+
+
+def _teller(config: AgentConfig, world: World) -> Callable[[int, Sequence[str]], None]:
+    """Tells of each reply of the model, and how long it took to come so far."""
+    began = world.monotonic()
+
+    def tell(number: int, tools: Sequence[str]) -> None:
+        of, passed_s = config.limits.max_turns, world.monotonic() - began
+        world.tell(
+            f"{config.agent_kind}: reply {number} of {of} at most, {passed_s:.1f} s: {', '.join(tools) or 'done'}"
+        )
+
+    return tell
 
 
 async def _guarded(loop: AgentLoop, task: str) -> Ending:

@@ -69,6 +69,7 @@ class AgentLoop:
         log: takes every event.
         monotonic: seconds, for the limit of time alone.
         without_secrets: takes secrets out of a request, before it is recorded or sent.
+        on_turn: is told of each reply: how many there were, and the tools that it calls.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class AgentLoop:
         log: Log,
         monotonic: Callable[[], float],
         without_secrets: Callable[[ChatRequest], ChatRequest] = lambda request: request,
+        on_turn: Callable[[int, Sequence[str]], object] = lambda _number, _tools: None,
     ) -> None:
         self.recorder = Recorder()
         self.hosts = HostCounts()
@@ -91,7 +93,7 @@ class AgentLoop:
         self._provider, self._tools, self._log = provider, tools, log
         self._messages: list[ChatMessage] = []
         self._repeats = Repeats()
-        self._now, self._without_secrets = monotonic, without_secrets
+        self._now, self._without_secrets, self._on_turn = monotonic, without_secrets, on_turn
         self._until = monotonic() + config.limits.wall_clock_s
 
     async def run(self, task: str) -> Ending:
@@ -148,6 +150,7 @@ class AgentLoop:
         if stop is not None and stop.reason == "refusal":
             return Ending(EndReason.REFUSED_BY_MODEL, stop.explanation)
         calls = [part.tool_use for part in message.content if isinstance(part, ToolUsePart)]
+        self._on_turn(self.n_turns, [call.tool for call in calls])
         text = "\n".join(part.text for part in message.content if isinstance(part, TextPart))
         if not calls:
             if not text.strip():

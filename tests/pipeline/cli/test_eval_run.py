@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -89,6 +90,15 @@ def test_a_run_is_recorded_judged_and_replayed_with_the_same_report(desk: Desk) 
     ours = [each for each in live.json["findings"] if not each["name"].startswith("capture.")]
     assert (checked.code, checked.json["findings"]) == (0, ours)
     assert desk.honest.git(desk.fixture, "status", "--porcelain") == ""
+
+
+def test_it_is_told_how_far_a_run_is_unless_that_is_not_wanted(desk: Desk) -> None:
+    told = desk.run().err.splitlines()
+    assert len(told) == 4
+    assert re.fullmatch(r"assay: main: reply 1 of 50 at most, \d+\.\d s: exec", told[0])
+    assert re.fullmatch(r"assay: helper: reply 1 of 50 at most, \d+\.\d s: done", told[2])
+    assert desk.run("--overwrite", "--quiet").err == ""
+    assert desk.run(command="replay").err == ""
 
 
 def test_a_session_that_gives_up_fails_its_test_and_a_broken_fixture_is_the_fixtures_fault(desk: Desk) -> None:
