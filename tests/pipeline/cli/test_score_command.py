@@ -243,9 +243,9 @@ def test_a_finished_result_tells_no_rate_and_a_resumed_one_that_of_its_own_rows(
     )
     picky = [*BASE, "-s", "my_scorers.py:picky", "--part-rows", "1", "--engine", "inline", "--to", "out"]
     assert assay(*picky, "--max-failures", "0").code == 2
-    assert re.search(r"rows +4, 1 of them now, in \S+ s, [0-9,]+ rows/s\n", assay(*picky).out)
+    assert re.search(r"rows +4, 1 of them now, in \S+ s, [0-9.,]+ rows/s\n", assay(*picky).out)
     assert re.search(r"rows +4\n", assay(*picky).out)
-    assert re.search(r"rows +4 in \S+ s, [0-9,]+ rows/s\n", assay(*EXACT, "--to", "other").out)
+    assert re.search(r"rows +4 in \S+ s, [0-9.,]+ rows/s\n", assay(*EXACT, "--to", "other").out)
 
 
 @pytest.mark.parametrize("place", ["out", "./out", "."])
