@@ -45,8 +45,8 @@ def check(
 ) -> int:
     """Judge a session that is already there: its log, the tree that it left, the spec's commands.
 
-    Exit status: 0 every check passed, 1 bad input, 2 the capture of --trajectory was changed, 3 a check failed, 9 the
-    log cannot be verified.
+    Exit status: 0 every check passed, 1 bad input, 2 no sandbox here, or the capture of --trajectory was changed,
+    3 a check failed, 9 the log cannot be verified.
     """
     import os
 

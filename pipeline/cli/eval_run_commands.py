@@ -51,7 +51,8 @@ def run(
 ) -> int:
     """Run the session of a spec with its provider and model, record it, and judge it.
 
-    Exit status: 0 every check passed, 1 bad input, 3 a check failed, 9 the log cannot be verified, 130 interrupted.
+    Exit status: 0 every check passed, 1 bad input, 2 no sandbox here, 3 a check failed, 9 the log cannot be verified,
+    130 interrupted.
     """
     import os
 
@@ -126,6 +127,7 @@ def _told(one: Evaluated, loaded: LoadedSpec, output: str, target: TrajectoryFil
     import pipeline
     from pipeline.cli.eval_commands import show_report
     from pipeline.cli.exit_codes import ExitCode, tell
+    from pipeline.cli.screen import printable
     from pipeline.records.audit_names import EndReason
 
     bound = None if target is None else one.trajectory(pipeline.__version__)
@@ -137,4 +139,6 @@ def _told(one: Evaluated, loaded: LoadedSpec, output: str, target: TrajectoryFil
     if one.outcome.ending.reason is EndReason.CANCELED_BY_USER:
         tell(f"interrupted; session {one.outcome.session} is kept")
         return ExitCode.INTERRUPTED
+    if one.outcome.ending.reason is EndReason.ERRORED:
+        tell(f"the session ended as errored: {printable(one.outcome.ending.detail)}")
     return status

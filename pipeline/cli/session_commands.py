@@ -46,8 +46,8 @@ def run(
 ) -> int:
     """Run one session of the agent over a copy of a repository, and keep its log, capture and changes in the store.
 
-    Exit status: 0 finished, 1 bad input, 2 errored, 3 stopped by the user, 4 turn limit, 6 no progress, 7 budget,
-    10 empty reply, 11 refused by the model, 12 rate limited.
+    Exit status: 0 finished, 1 bad input, 2 errored or no sandbox here, 3 stopped by the user, 4 turn limit,
+    6 no progress, 7 budget, 10 empty reply, 11 refused by the model, 12 rate limited.
     """
     import os
 

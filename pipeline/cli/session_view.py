@@ -31,7 +31,8 @@ def print_outcome(outcome: Outcome, *, is_json: bool) -> None:
     if ending.result:
         print(f"{printable(ending.result)}\n")
     cost = ", ".join(f"{amount:g} {currency}" for currency, amount in sorted(outcome.cost.items())) or "nothing"
-    unknown = f" and {outcome.n_unpriced} requests of unknown price" if outcome.n_unpriced else ""
+    number = outcome.n_unpriced
+    unknown = f" and {number} {'request' if number == 1 else 'requests'} of unknown price" if number else ""
     print_facts(
         [
             ("session", outcome.session),
@@ -39,5 +40,6 @@ def print_outcome(outcome: Outcome, *, is_json: bool) -> None:
             ("turns", str(outcome.n_turns)),
             ("cost", f"{cost}{unknown}"),
             ("log", str(outcome.log)),
+            ("changes", str(outcome.log.with_name("end.patch"))),
         ]
     )

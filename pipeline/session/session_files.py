@@ -53,7 +53,16 @@ def session_log(text: str, store: Store) -> Iterator[SessionLog]:
             return
         if not os.path.lexists(text):
             raise InputError(f"there is no session {text} in {store.display}; name its store with --store, or its log")
-    yield SessionLog(_log_file(text), None)
+    yield _named(_log_file(text))
+
+
+def _named(path: Path) -> SessionLog:
+    """The log at a path. One that lies where a store keeps it is that session's, with what the session changed."""
+    if path.name != LOG or not os.path.isfile(path.with_name(RECORD)):
+        return SessionLog(path, None)
+    patch = path.with_name(END_PATCH)
+    changed = patch.read_bytes() if os.path.isfile(patch) else None
+    return SessionLog(path, None, changed, is_cut_off=changed is None)
 
 
 def _log_file(text: str) -> Path:

@@ -89,6 +89,10 @@ def test_a_run_is_recorded_judged_and_replayed_with_the_same_report(desk: Desk) 
     checked = desk.assay("eval", "check", "sum.zon", "--session", live.json["session"], "--format", "json")
     ours = [each for each in live.json["findings"] if not each["name"].startswith("capture.")]
     assert (checked.code, checked.json["findings"]) == (0, ours)
+    by_path = desk.folder / ".assay" / "sessions" / live.json["session"] / "log.jsonl"
+    for place in (by_path, by_path.parent):
+        again = desk.assay("eval", "check", "sum.zon", "--session", place, "--format", "json")
+        assert (again.code, again.json["findings"]) == (0, ours)
     assert desk.honest.git(desk.fixture, "status", "--porcelain") == ""
 
 
