@@ -53,12 +53,15 @@ def run(
 
     from pipeline.cli.live_session import live_provider, this_world
     from pipeline.cli.session_view import print_outcome
+    from pipeline.errors import InputError
     from pipeline.records.eval_spec import Limits
     from pipeline.sandbox.drivers import Driver, driver_named
     from pipeline.session.configure import AgentChoice, agent_config, load_agent_file
     from pipeline.session.run import Plan, run_session
     from pipeline.store import open_store
 
+    if not task.strip():
+        raise InputError("--task is empty; expected what the agent is to do")
     amount, currency = _money(max_cost)
     choice = AgentChoice(None, Limits(max_turns=max_turns), amount, currency, has_network=bool(allow_host))
     file = load_agent_file(agent)

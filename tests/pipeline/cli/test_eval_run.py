@@ -216,6 +216,8 @@ def test_a_session_without_a_spec_tells_how_it_ended(desk: Desk) -> None:
     said = desk.assay(*command, "--model", "script.json")
     assert said.code == 10
     assert "empty_response" in said.out
+    nothing = desk.assay("session", "run", "--task", " ", "--project", "fixture", "--provider", "scripted")
+    assert (nothing.code, nothing.err) == (1, "assay: --task is empty; expected what the agent is to do\n")
     for wrong in ("1", "x USD", "-1 USD", "1 usd"):
         assert desk.assay(*command, "--max-cost", wrong).code == 1
 
