@@ -8,6 +8,7 @@ from pydantic import Base64Bytes, Field
 
 from pipeline.records.agent_config import AgentConfig
 from pipeline.records.audit_content import Cost
+from pipeline.records.audit_names import EndReason
 from pipeline.records.base import Document, Record
 from pipeline.records.digest import Sha256
 from pipeline.records.exchange import (
@@ -77,6 +78,15 @@ class ToolExchange(Record):
 Exchange = Annotated[ProviderExchange | ToolExchange, Field(discriminator="kind")]
 
 
+class Stopped(Record):
+    """An end that no exchange shows: a session's clock, or a person."""
+
+    after: Count
+    """Exchanges that there were."""
+    reason: EndReason
+    detail: str
+
+
 class EndState(Record):
     """Where a session began, and what it left."""
 
@@ -104,4 +114,6 @@ class Capture(Document):
     sandbox_sha256: Sha256
     sandbox_driver: str
     exchanges: tuple[Exchange, ...]
+    stopped: Stopped | None
+    """null: the session ended by itself."""
     workspace: EndState

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from typing import Any, NoReturn, cast
 
 from pipeline.records.audit_event import PAYLOADS, UnknownPayload
 from pipeline.records.capture import Capture, ProviderExchange, ToolExchange
 from pipeline.records.exchange import ChatRequest, Completion
 from pipeline.records.refusals import ReplayRefusal
+from pipeline.session.agent.ending import Ending
 from pipeline.session.agent.recorder import CallEffects, arguments_digest
 from pipeline.session.replay_capture import refused
 from pipeline.session.tools.tool import Effects, ToolOutcome
 
 
 class CapturedAnswers:
-    """A provider and the tools of one session, as they were recorded.
+    """A provider, the tools and the clock of one session, as they were recorded.
 
     Args:
         capture: what was recorded.
@@ -24,6 +25,7 @@ class CapturedAnswers:
 
     def __init__(self, capture: Capture, version: str) -> None:
         self._left = list(reversed(capture.exchanges))
+        self._stopped, self._n_exchanges = capture.stopped, len(capture.exchanges)
         recorded = capture.producer.version
         self._note = "" if recorded == version else f"; it was recorded by another version ({recorded})"
 
@@ -44,6 +46,17 @@ class CapturedAnswers:
         if not is_it(following):
             self._refuse_other(is_it, f"a request differs at {_difference(request, following)}")
         return _completion(cast(ProviderExchange, self._left.pop()))
+
+    def ending(self) -> Ending | None:
+        """How the session was ended from outside, where it was; its clock does not run again."""
+        stopped = self._stopped
+        if stopped is None or self._n_exchanges - len(self._left) < stopped.after:
+            return None
+        return Ending(stopped.reason, stopped.detail, is_from_outside=True)
+
+    async def answer(self, work: Coroutine[Any, Any, Completion]) -> Completion:
+        """The recorded answer is there at once."""
+        return await work
 
     async def close(self) -> None:
         """There is nothing to let go of."""

@@ -15,16 +15,16 @@ from pipeline.records.audit_session import (
 from pipeline.records.audit_turn import Message
 from pipeline.records.digest import digest_bytes, digest_json
 from pipeline.sandbox import Driver
-from pipeline.session.agent.loop import AgentLoop, Ending
+from pipeline.session.agent.children import Agent
+from pipeline.session.agent.ending import Ending
+from pipeline.session.agent.loop import AgentLoop
 from pipeline.session.agent.recorder import Log
 from pipeline.session.tools.tool import WORKSPACE
 
 
 def begin_log(
     log: Log,
-    config: AgentConfig,
-    task: str,
-    parent: str,
+    agent: Agent,
     base_commit: str | None,
     model: str,
     sandbox_sha256: str,
@@ -34,19 +34,25 @@ def begin_log(
 
     Args:
         log: takes them.
-        config: what the agent works under.
-        task: what it is told.
-        parent: the session that started it; empty: the root.
+        agent: whose session it is.
         base_commit: where its workspace began; None: a fixture without git.
         model: as the provider knows it.
         sandbox_sha256: digest of the profile in which commands run.
         driver: of the sandbox.
     """
+    config = agent.config
     kind = "overlay" if base_commit is None else "worktree"
     log.append(WorkspaceOpen(kind=kind, attempt="1", path=WORKSPACE, base_commit=base_commit or ""))
     log.append(SandboxOpen(attempt="1", write_execute="strict", decision="allow"))
-    log.append(Message(role="user", content=(TextPart(text=task),)))
-    log.append(SessionStart(agent_kind=config.agent_kind, model_alias=model, parent_session=parent))
+    log.append(Message(role="user", content=(TextPart(text=agent.task),)))
+    log.append(
+        SessionStart(
+            agent_kind=config.agent_kind,
+            model_alias=model,
+            parent_session=agent.parent_session,
+            spawn_chain=agent.chain,
+        )
+    )
     log.append(
         SessionConfig(
             config_hash=config_digest(config),

@@ -14,8 +14,11 @@ from pipeline.records.refusals import ReplayRefusal
 from pipeline.records.report import Producer
 from pipeline.records.session import SessionRecord
 from pipeline.sandbox import Driver, Workspace, changed_workspace
-from pipeline.session.agent.loop import AgentLoop, Ending
+from pipeline.session.agent.children import Agent
+from pipeline.session.agent.ending import Ending
+from pipeline.session.agent.loop import AgentLoop
 from pipeline.session.agent.recorder import Log
+from pipeline.session.agent.spending import Spending
 from pipeline.session.captured import CapturedAnswers
 from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
@@ -64,8 +67,9 @@ def repeat_session(capture: Capture, task: str, log: Log, world: World) -> tuple
         raise refused(ReplayRefusal.DIVERGED, "prompt_sha256: the task or the system prompt is another one")
     config, model = capture.config, str(capture.config.provider.get("model", ""))
     answers = CapturedAnswers(capture, world.version)
-    begin_log(log, config, task, "", capture.workspace.base_commit, model, *_sandbox(capture))
-    loop = AgentLoop(config, model, specs_of(config.tools), answers, answers, log, world.monotonic)
+    agent = Agent(capture.session, task, config)
+    begin_log(log, agent, capture.workspace.base_commit, model, *_sandbox(capture))
+    loop = AgentLoop(agent, model, specs_of(config.tools), answers, answers, log, answers, Spending())
     ending = asyncio.run(loop.run(task))
     answers.check_all_used()
     end_log(log, loop, ending)

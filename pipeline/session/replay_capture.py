@@ -70,8 +70,21 @@ def check_order(capture: Capture, where: str) -> None:
     """
     numbers = [exchange.sequence for exchange in capture.exchanges]
     if numbers == list(range(len(numbers))):
-        return
+        return _check_end(capture, where)
     if len(set(numbers)) == len(numbers) and numbers == sorted(numbers):
         missing = next(number for number in range(numbers[-1]) if number not in numbers)
         raise refused(ReplayRefusal.TRUNCATED, f"{where}: exchange {missing} is missing")
     raise refused(ReplayRefusal.REORDERED, f"{where}: its exchanges are numbered {json.dumps(numbers[:20])}")
+
+
+def _check_end(capture: Capture, where: str) -> None:
+    n_exchanges = len(capture.exchanges)
+    n_expected = n_exchanges if capture.stopped is None else capture.stopped.after
+    if n_expected > n_exchanges:
+        raise refused(ReplayRefusal.TRUNCATED, f"{where}: {n_exchanges} exchanges of {n_expected} are there")
+    if n_expected < n_exchanges:
+        raise refused(ReplayRefusal.UNUSED, f"{where}: the session was stopped after {n_expected} exchanges")
+    last = capture.exchanges[-1] if capture.exchanges else None
+    failure = last.response.failed if isinstance(last, ProviderExchange) else None
+    if failure is not None and failure.error == "canceled" and capture.stopped is None:
+        raise refused(ReplayRefusal.TRUNCATED, f"{where}: what stopped the session is missing")

@@ -4,44 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import threading
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.models.provider import Provider
 from pipeline.models.redacted import Redactor
 from pipeline.records.agent_config import AgentConfig
-from pipeline.records.audit_names import AgentOutcome, EndReason
-from pipeline.records.audit_session import (
-    AgentComplete,
-    SessionSpawn,
-)
-from pipeline.records.capture import Capture, EndState
+from pipeline.records.audit_names import EndReason
+from pipeline.records.capture import Capture, EndState, Stopped
 from pipeline.records.report import Producer
 from pipeline.records.session import SessionRecord
 from pipeline.sandbox import Driver, SandboxedCommand, change_of, profile_of, workspace_of
-from pipeline.session.agent.loop import AgentLoop, Ending, Tools
+from pipeline.session.agent.children import Agent, Children
+from pipeline.session.agent.ending import Ending
+from pipeline.session.agent.loop import AgentLoop, Tools
 from pipeline.session.agent.recorder import Log
+from pipeline.session.agent.spending import Spending
+from pipeline.session.agent.stopping import Deadline, Stop
 from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
 from pipeline.session.session_ids import new_session_id
 from pipeline.session.session_store import keep_capture, opened_session
-from pipeline.session.tools.tool import Effects, ToolOutcome, ToolSetting, failed
+from pipeline.session.tools.tool import Effects, ToolOutcome, ToolSetting
 from pipeline.session.tools.toolbox import Toolbox, specs_of
 from pipeline.store import Store
 
 PRODUCER = "assay"
-MAX_REASON_BYTES, MAX_RESULT_BYTES = 200, 16 << 10  # of a child, as its parent's log has them
-_OUTCOMES = {
-    EndReason.FINISHED: AgentOutcome.FINISHED,
-    EndReason.NO_PROGRESS: AgentOutcome.NO_PROGRESS,
-    EndReason.BUDGET_REACHED: AgentOutcome.BUDGET,
-    EndReason.RATE_LIMITED: AgentOutcome.RATE_LIMITED,
-}
 
 
 class World(NamedTuple):
@@ -102,18 +95,16 @@ def run_session(plan: Plan, provider: Provider, store: Store, world: World, reda
         WorkspaceError: there is no such fixture or commit; nothing was begun.
     """
     with workspace_of(plan.fixture, plan.base_commit) as workspace:
-        started = _Started(
-            plan, provider, store, world, redactor, workspace.path, workspace.base_commit, threading.Event()
-        )
-        session = new_session_id(world.now_ms(), world.random(10))
-        record = _record_of(plan, plan.config, session, None, workspace.base_commit, world)
-        with opened_session(store, record, plan.config) as path:
-            with AuditLogWriter(path, session, world.now_ms) as log:
-                loop, ending = asyncio.run(_until_stopped(started, session, log))
-            capture = _keep(started, plan.config, plan.task, session, loop)
+        base_commit = workspace.base_commit
+        started = _Started(plan, provider, store, world, redactor, workspace.path, base_commit, Stop())
+        agent = Agent(new_session_id(world.now_ms(), world.random(10)), plan.task, plan.config)
+        with opened_session(store, _record_of(started, agent), plan.config) as path:
+            with AuditLogWriter(path, agent.session, world.now_ms) as log:
+                loop, ending = asyncio.run(_until_stopped(started, agent, log))
+            capture = _keep(started, agent, loop, ending)
             yield Outcome(
-                session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path, workspace.path,
-                workspace.base_commit, capture,
+                agent.session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path,
+                workspace.path, base_commit, capture,
             )  # fmt: skip
 
 
@@ -127,7 +118,7 @@ class _Started(NamedTuple):
     redactor: Redactor
     tree: Path
     base_commit: str | None
-    stop: threading.Event
+    stop: Stop
 
     def sandbox_sha256(self) -> str:
         """Digest of the profile in which commands run."""
@@ -135,7 +126,7 @@ class _Started(NamedTuple):
         return profile_of(command, self.plan.driver, self.world.environment).sha256
 
 
-async def _until_stopped(started: _Started, session: str, log: Log) -> tuple[AgentLoop, Ending]:
+async def _until_stopped(started: _Started, agent: Agent, log: Log) -> tuple[AgentLoop, Ending]:
     """The root session, in which both signals end the work and not the process."""
     work = asyncio.current_task()
     assert work is not None
@@ -144,38 +135,57 @@ async def _until_stopped(started: _Started, session: str, log: Log) -> tuple[Age
         for number in (signal.SIGINT, signal.SIGTERM):
             around.add_signal_handler(number, _stop, started.stop, work)
     try:
-        return await run_agent(started, started.plan.config, started.plan.task, session, "", log, depth=0)
+        return await run_agent(started, agent, log)
     finally:
         await started.provider.close()
 
 
-def _stop(stop: threading.Event, work: asyncio.Task[object]) -> None:
-    stop.set()
-    work.cancel()
+def _stop(stop: Stop, work: asyncio.Task[object]) -> None:
+    """End what is under way in good order; whoever asks again is not made to wait for it."""
+    if stop.wished.is_set():
+        work.cancel()
+    stop.wish()
 
 
 async def run_agent(
-    started: _Started, config: AgentConfig, task: str, session: str, parent: str, log: Log, *, depth: int
+    started: _Started, agent: Agent, log: Log, latest: float = float("inf")
 ) -> tuple[AgentLoop, Ending]:
-    """One agent, root or child: the events around its loop, and the loop."""
-    plan = started.plan
-    sandbox = (started.sandbox_sha256(), plan.driver)
-    begin_log(log, config, task, parent, started.base_commit, plan.model, *sandbox)
-    children = _Children(started, config, session, depth)
+    """One agent, root or child: the events around its loop, and the loop.
+
+    Args:
+        latest: when it ends whatever its own limit says, on the clock of the world.
+    """
+    plan, world, config = started.plan, started.world, agent.config
+    task = started.redactor.text(agent.task)
+    begin_log(log, agent._replace(task=task), started.base_commit, plan.model, started.sandbox_sha256(), plan.driver)
+    deadline = Deadline(world.monotonic, config.limits.wall_clock_s, started.stop, latest)
+    spending = Spending()
+    children = Children(
+        agent,
+        spending,
+        lambda: new_session_id(world.now_ms(), world.random(10)),
+        partial(_run_child, started, deadline),
+    )
     setting = ToolSetting(
-        started.tree, started.plan.driver, started.world.environment, started.plan.network_hosts,
-        config.limits.tool_timeout_s, children.spawn, started.stop,
+        started.tree, plan.driver, world.environment, plan.network_hosts,
+        lambda: min(config.limits.tool_timeout_s, deadline.left_s()), children.spawn, started.stop.wished,
     )  # fmt: skip
     tools = _Redacting(Toolbox(config.tools, setting), started.redactor)
     loop = AgentLoop(
-        config, started.plan.model, specs_of(config.tools), started.provider, tools, log,
-        started.world.monotonic, started.redactor.request, _teller(config, started.world),
+        agent, plan.model, specs_of(config.tools), started.provider, tools, log, deadline, spending,
+        started.redactor.request, _teller(config, world),
     )  # fmt: skip
     ending = await _guarded(loop, task)
     end_log(log, loop, ending)
-    if ending.reason is EndReason.CANCELED_BY_USER and depth > 0:
-        raise asyncio.CancelledError
     return loop, ending
+
+
+async def _run_child(started: _Started, deadline: Deadline, child: Agent) -> Ending:
+    with opened_session(started.store, _record_of(started, child), child.config) as path:
+        with AuditLogWriter(path, child.session, started.world.now_ms) as log:
+            loop, ending = await run_agent(started, child, log, deadline.until)
+        _keep(started, child, loop, ending)
+    return ending
 
 
 def _teller(config: AgentConfig, world: World) -> Callable[[int, Sequence[str]], None]:
@@ -195,7 +205,7 @@ async def _guarded(loop: AgentLoop, task: str) -> Ending:
     try:
         return await loop.run(task)
     except asyncio.CancelledError:
-        return Ending(EndReason.CANCELED_BY_USER, "interrupted")
+        return Ending(EndReason.CANCELED_BY_USER, "interrupted", is_from_outside=True)
 
 
 class _Redacting:
@@ -209,77 +219,38 @@ class _Redacting:
         return outcome._replace(result=self._redactor.text(outcome.result))
 
 
-class _Children:
-    """Runs the children of one session, one at a time: they work in its workspace."""
-
-    def __init__(self, started: _Started, config: AgentConfig, session: str, depth: int) -> None:
-        self._started, self._config, self._session, self._depth = started, config, session, depth
-        self._n_children = 0
-
-    async def spawn(self, kind: str, task: str, effects: Effects) -> ToolOutcome:
-        """Run a child, and give its answer."""
-        limits = self._config.limits
-        if self._depth >= limits.max_depth:
-            return failed(f"helpers of helpers go {limits.max_depth} deep at most")
-        if self._n_children >= limits.max_width:
-            return failed(f"{limits.max_width} helpers are the most that one session has")
-        self._n_children += 1
-        started, world = self._started, self._started.world
-        child = new_session_id(world.now_ms(), world.random(10))
-        effects.append(SessionSpawn(child_session=child, child_agent_kind=kind, reason=_first_line(task)))
-        config = self._config.model_copy(update={"agent_kind": kind})
-        record = _record_of(started.plan, config, child, self._session, started.base_commit, world)
-        with opened_session(started.store, record, config) as path, AuditLogWriter(path, child, world.now_ms) as log:
-            loop, ending = await run_agent(started, config, task, child, self._session, log, depth=self._depth + 1)
-        _keep(started, config, task, child, loop)
-        outcome = _OUTCOMES.get(ending.reason, AgentOutcome.REFUSED)
-        result = _bounded(ending.result or ending.detail, MAX_RESULT_BYTES)
-        effects.append(
-            AgentComplete(
-                child_session=child, child_agent_kind=kind, outcome=outcome.value, result=result, scratchpad_path=""
-            )
-        )
-        return ToolOutcome(result, is_error=outcome is not AgentOutcome.FINISHED)
-
-
-def _record_of(
-    plan: Plan, config: AgentConfig, session: str, parent: str | None, base_commit: str | None, world: World
-) -> SessionRecord:
+def _record_of(started: _Started, agent: Agent) -> SessionRecord:
+    plan, world = started.plan, started.world
     return SessionRecord(
-        session=session,
-        parent_session=parent,
-        agent_kind=config.agent_kind,
+        session=agent.session,
+        parent_session=agent.parent_session or None,
+        agent_kind=agent.config.agent_kind,
         model=plan.model,
-        base_commit=base_commit,
+        base_commit=started.base_commit,
         spec_sha256=plan.spec_sha256,
         started=datetime.fromtimestamp(world.now_ms() / 1000, UTC),
         producer=Producer(name=PRODUCER, version=world.version),
     )
 
 
-def _keep(started: _Started, config: AgentConfig, task: str, session: str, loop: AgentLoop) -> Capture:
+def _keep(started: _Started, agent: Agent, loop: AgentLoop, ending: Ending) -> Capture:
     """Put the capture of a session that has ended into the store."""
     change = change_of(started.plan.fixture, started.base_commit, started.tree)
+    exchanges = tuple(loop.recorder.exchanges)
+    stopped = Stopped(after=len(exchanges), reason=ending.reason, detail=ending.detail)
     capture = Capture(
-        session=session,
+        session=agent.session,
         spec_sha256=started.plan.spec_sha256,
         producer=Producer(name=PRODUCER, version=started.world.version),
-        prompt_sha256=prompt_digest(config, task),
-        config=config,
+        prompt_sha256=prompt_digest(agent.config, agent.task),
+        config=agent.config,
         sandbox_sha256=started.sandbox_sha256(),
         sandbox_driver=started.plan.driver.value,
-        exchanges=tuple(loop.recorder.exchanges),
+        exchanges=exchanges,
+        stopped=stopped if ending.is_from_outside else None,
         workspace=EndState(
             base_commit=started.base_commit, end_tree=change.end_tree, patch_base64=b64encode(change.patch)
         ),
     )
     keep_capture(started.store, capture)
     return capture
-
-
-def _first_line(task: str) -> str:
-    return _bounded(task.strip().splitlines()[0], MAX_REASON_BYTES)
-
-
-def _bounded(text: str, n_bytes: int) -> str:
-    return text.encode("utf-8", "replace")[:n_bytes].decode("utf-8", "ignore")

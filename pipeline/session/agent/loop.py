@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from pipeline.models.provider import Provider
-from pipeline.records.agent_config import AgentConfig
 from pipeline.records.audit_content import (
     FreeCost,
     TextPart,
@@ -30,14 +28,15 @@ from pipeline.records.audit_turn import (
 from pipeline.records.audit_wire import Payload
 from pipeline.records.exchange import ChatMessage, ChatRequest, Completion, ToolSpec
 from pipeline.session.agent.approvals import Approvals
+from pipeline.session.agent.children import Agent
+from pipeline.session.agent.ending import Ending, without_answer
 from pipeline.session.agent.recorder import CallEffects, HostCounts, Log, Recorder
 from pipeline.session.agent.repeats import Repeats
 from pipeline.session.agent.spending import Spending
+from pipeline.session.agent.stopping import Stopping
 from pipeline.session.tools.finish import NAME as FINISH
 from pipeline.session.tools.tool import Effects, ToolOutcome, failed
 from pipeline.session.tools.toolbox import actions_of
-
-TOO_MANY_REQUESTS = 429
 
 
 class Tools(Protocol):
@@ -48,68 +47,58 @@ class Tools(Protocol):
         ...
 
 
-class Ending(NamedTuple):
-    """How a session ended."""
-
-    reason: EndReason
-    detail: str = ""
-    result: str = ""
-    """What the model said at last."""
-
-
 class AgentLoop:
     """One session of an agent, from its task to its end.
 
     Args:
-        config: what it works under.
+        agent: what it works under.
         model: as the provider knows it.
         specs: of the tools, for the model.
         provider: answers requests.
         tools: answer calls.
         log: takes every event.
-        monotonic: seconds, for the limit of time alone.
+        stopping: its clock, and whoever may end it.
+        spending: what it has cost so far: nothing.
         without_secrets: takes secrets out of a request, before it is recorded or sent.
         on_turn: is told of each reply: how many there were, and the tools that it calls.
     """
 
     def __init__(
         self,
-        config: AgentConfig,
+        agent: Agent,
         model: str,
         specs: Sequence[ToolSpec],
         provider: Provider,
         tools: Tools,
         log: Log,
-        monotonic: Callable[[], float],
+        stopping: Stopping,
+        spending: Spending,
         without_secrets: Callable[[ChatRequest], ChatRequest] = lambda request: request,
         on_turn: Callable[[int, Sequence[str]], object] = lambda _number, _tools: None,
     ) -> None:
         self.recorder = Recorder()
         self.hosts = HostCounts()
-        self.spending = Spending()
-        self.approvals = Approvals(config.approvals)
+        self.spending = spending
+        self.approvals = Approvals(agent.config.approvals)
         self.n_turns = 0
-        self._config, self._model, self._specs = config, model, tuple(specs)
+        self._config, self._chain, self._model, self._specs = agent.config, agent.chain, model, tuple(specs)
         self._provider, self._tools, self._log = provider, tools, log
         self._messages: list[ChatMessage] = []
         self._repeats = Repeats()
-        self._now, self._without_secrets, self._on_turn = monotonic, without_secrets, on_turn
-        self._until = monotonic() + config.limits.wall_clock_s
+        self._stopping, self._without_secrets, self._on_turn = stopping, without_secrets, on_turn
 
     async def run(self, task: str) -> Ending:
         """Work on a task. Raises nothing but `asyncio.CancelledError`, and what the disk says of the log."""
         self._messages.append(ChatMessage(role="user", content=(TextPart(text=task),)))
         while True:
-            ending = self._stop_before_request() or await self._turn()
+            ending = self._stopping.ending() or self._used_up() or await self._turn()
             if ending is not None:
                 return ending
 
-    def _stop_before_request(self) -> Ending | None:
+    def _used_up(self) -> Ending | None:
         limits = self._config.limits
         if self.n_turns >= limits.max_turns:
             return Ending(EndReason.TURN_LIMIT, f"{limits.max_turns} turns are used up")
-        if self._now() >= self._until:
-            return Ending(EndReason.BUDGET_REACHED, f"{limits.wall_clock_s:g} s are used up")
         most, currency = limits.max_cost, limits.currency
         if most is not None and currency is not None and self.spending.would_exceed(most, currency):
             self._ask_for_more(f"{most:g} {currency}")
@@ -121,7 +110,7 @@ class AgentLoop:
         request = self._log.append(
             ApprovalRequest(
                 action="budget.raise", summary=f"more than {budget}", detail="", reason="the budget is used up",
-                agent_kind=self._config.agent_kind, spawn_chain=(), timeout_at_ms=0, tool_call_id="",
+                agent_kind=self._config.agent_kind, spawn_chain=self._chain, timeout_at_ms=0, tool_call_id="",
             )
         )  # fmt: skip
         self._log.append(
@@ -134,15 +123,12 @@ class AgentLoop:
                 model=self._model, system=self._config.prompt, messages=tuple(self._messages), tools=self._specs
             )
         )
-        try:
-            completion = await asyncio.wait_for(self._provider.complete(request), max(0.0, self._until - self._now()))
-        except TimeoutError:
-            return Ending(EndReason.BUDGET_REACHED, f"{self._config.limits.wall_clock_s:g} s are used up")
+        completion = await self._stopping.answer(self._provider.complete(request))
         self.recorder.provider(request, completion)
         self._log_usage(completion)
         message = completion.reply.message
         if message is None:
-            return _without_answer(completion)
+            return self._stopping.ending() or without_answer(completion.reply)
         self.n_turns += 1
         self._log.append(Message(role="assistant", content=message.content, model_alias=self._model))
         self._messages.append(message)
@@ -172,6 +158,8 @@ class AgentLoop:
     async def _call(self, call: ToolUse) -> ToolOutcome:
         self._log.append(ToolCall(call_id=call.call_id, tool=call.tool, arguments=call.arguments))
         outcome = self._denied(call)
+        if outcome is None and self._stopping.ending() is not None:
+            outcome = failed("the session ends before this call")
         if outcome is None:
             effects = CallEffects(self._log, self._seen)
             outcome = await self._tools.call(call.call_id, call.tool, call.arguments, effects)
@@ -232,12 +220,3 @@ class AgentLoop:
                 inference_ms=completion.inference_ms,
             )
         )
-
-
-def _without_answer(completion: Completion) -> Ending:
-    error = completion.reply.status_error
-    if error is not None:
-        reason = EndReason.RATE_LIMITED if error.status == TOO_MANY_REQUESTS else EndReason.ERRORED
-        return Ending(reason, f"the provider answered {error.status}: {error.body[:500]}")
-    failure = completion.reply.failed
-    return Ending(EndReason.ERRORED, f"{failure.error}: {failure.reason}" if failure else "no answer")

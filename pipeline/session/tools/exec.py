@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from pipeline.errors import InputError, WorkspaceError
-from pipeline.sandbox import CommandOutcome, Ended, SandboxedCommand, run_sandboxed
+from pipeline.sandbox import CommandOutcome, Ended
+from pipeline.session.tools.in_sandbox import run_in_sandbox
 from pipeline.session.tools.tool import Arguments, Effects, Tool, ToolOutcome, ToolSetting, cut, failed
 
 MAX_CHARACTERS = 16_000  # of the output, as the model gets it
@@ -19,22 +17,10 @@ class ExecArguments(Arguments):
 
 
 async def _act(setting: ToolSetting, arguments: ExecArguments, effects: Effects) -> ToolOutcome:
-    command = SandboxedCommand(
-        argv=("sh", "-c", arguments.command),
-        workspace=setting.workspace,
-        timeout_s=setting.timeout_s,
-        network_hosts=setting.network_hosts,
-        keep_changes=True,
-        stop=setting.stop,
-    )
-    try:
-        outcome = await asyncio.to_thread(
-            run_sandboxed, command, driver=setting.driver, environment=setting.environment
-        )
-    except (InputError, WorkspaceError) as error:
-        return failed(str(error))
-    for decision in outcome.network:
-        effects.reached(decision.host, is_allowed=decision.is_allowed)
+    argv = ("sh", "-c", arguments.command)
+    outcome = await run_in_sandbox(setting, effects, argv, setting.workspace, keep_changes=True)
+    if isinstance(outcome, str):
+        return failed(outcome)
     return _told(outcome)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
-from pipeline.errors import InputError, WorkspaceError
-from pipeline.sandbox import SandboxedCommand, run_sandboxed
 from pipeline.session.hosts import normal_host
+from pipeline.session.tools.in_sandbox import run_in_sandbox
 from pipeline.session.tools.tool import Arguments, Effects, Tool, ToolOutcome, ToolSetting, cut, failed
 
 MAX_BYTES = 2 * 2**20
@@ -50,22 +48,10 @@ async def _act(setting: ToolSetting, arguments: FetchArguments, effects: Effects
         effects.reached(host, is_allowed=False)
         return failed(f"{host} cannot be reached: no host was granted")
     with TemporaryDirectory(prefix="assay-fetch-") as empty:
-        command = SandboxedCommand(
-            argv=("python3", "-c", _FETCH, arguments.url, str(MAX_BYTES)),
-            workspace=Path(empty),
-            timeout_s=setting.timeout_s,
-            max_output_bytes=MAX_BYTES,
-            network_hosts=setting.network_hosts,
-            stop=setting.stop,
-        )
-        try:
-            outcome = await asyncio.to_thread(
-                run_sandboxed, command, driver=setting.driver, environment=setting.environment
-            )
-        except (InputError, WorkspaceError) as error:
-            return failed(str(error))
-    for decision in outcome.network:
-        effects.reached(decision.host, is_allowed=decision.is_allowed)
+        argv = ("python3", "-c", _FETCH, arguments.url, str(MAX_BYTES))
+        outcome = await run_in_sandbox(setting, effects, argv, Path(empty), max_output_bytes=MAX_BYTES)
+    if isinstance(outcome, str):
+        return failed(outcome)
     text, is_cut = cut(outcome.text, MAX_CHARACTERS)
     if not outcome.is_success:
         return failed(f"{arguments.url} could not be fetched: {text.strip().splitlines()[-1:] or outcome.reason}")

@@ -52,7 +52,8 @@ class ToolSetting(NamedTuple):
     environment: Mapping[str, str]
     """Of this process; a command sees none of it."""
     network_hosts: tuple[str, ...]
-    timeout_s: float
+    timeout_s: Callable[[], float]
+    """How long a command may take that begins now."""
     spawn: Callable[[str, str, Effects], Awaitable[ToolOutcome]]
     """Runs a child: what it is called, its task, where the effects go."""
     stop: threading.Event

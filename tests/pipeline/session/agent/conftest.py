@@ -16,6 +16,7 @@ import pytest
 from pipeline.models.open_provider import open_provider, redactor_of
 from pipeline.models.profiles import find_profile
 from pipeline.records.eval_spec import Limits
+from pipeline.records.provider_profile import Prices
 from pipeline.sandbox import Driver
 from pipeline.session.audit_log import read_events, verify_log
 from pipeline.session.configure import AgentChoice, AgentFile, agent_config
@@ -52,11 +53,12 @@ class Rehearsal:
         environment: dict[str, str] | None = None,
         max_cost: float | None = None,
         spec_sha256: str | None = None,
+        prices: Prices | None = None,
     ) -> Iterator[Outcome]:
         """Run a session in which the model says these turns."""
         script = self.folder / f"script-{next(self.numbers)}.json"
         script.write_bytes(orjson.dumps(list(turns)))
-        profile = find_profile("scripted", None, {})
+        profile = find_profile("scripted", None, {}).model_copy(update={"prices": prices})
         given = environment or dict(os.environ)
         provider = open_provider(profile, str(script), given)
         currency = None if max_cost is None else "USD"

@@ -63,8 +63,7 @@ def test_neither_a_sandbox_nor_a_provider_is_needed(shared: Any, capture: Captur
     def never(*_: object, **__: object) -> None:
         raise AssertionError("something was run")
 
-    for place in ("pipeline.session.tools.exec.run_sandboxed", "pipeline.session.tools.fetch_url.run_sandboxed"):
-        monkeypatch.setattr(place, never)
+    monkeypatch.setattr("pipeline.session.tools.in_sandbox.run_sandboxed", never)
     monkeypatch.setattr("socket.socket.connect", never)
     with replay_session(capture, TASK, shared.fixture, shared.store, shared.world()) as again:
         assert again.ending.reason == "finished"
