@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from pipeline.formats.whole_text import whole_text
 from pipeline.models.trouble import not_an_answer
 
 SHOWN_CHARS = 200  # of what cannot be read
@@ -47,12 +48,7 @@ def text_of(value: Any, what: str) -> str:
         return ""
     if not isinstance(value, str):
         raise not_an_answer(f"expected text as {what}, found {type(value).__name__}")
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError:  # half of a surrogate pair
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return value
+    return whole_text(value)
 
 
 def name_of(value: Any) -> str:

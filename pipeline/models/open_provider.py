@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipeline.errors import InputError
 from pipeline.models.costs import pricing_of
+from pipeline.models.guarded import GuardedProvider
 from pipeline.models.own_provider import open_own_provider
 from pipeline.models.provider import Provider
 from pipeline.models.redacted import Redactor, secret_values
@@ -32,9 +33,9 @@ def open_provider(
     """
     named = model or profile.model
     timing = timing or Timing()
-    if profile.is_own:
-        return open_own_provider(profile, named or "", environment)
     redactor = redactor_of(profile, environment)
+    if profile.is_own:
+        return GuardedProvider(open_own_provider(profile, named or "", environment), redactor)
     if profile.kind == "scripted":
         script = read_script(_script(profile, named))
         return ScriptedProvider(script, pricing_of(profile), redactor, sleep=timing.sleep)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from pipeline.formats.whole_text import whole_text
 from pipeline.records.audit_names import EndReason
 from pipeline.records.owners import Owner
 from pipeline.records.report import Category, Finding
 from pipeline.session.evidence import LogEvidence
 from pipeline.session.facts import SessionFacts
-from pipeline.session.log_lines import whole_text
 
 MAX_LISTED = 10  # items that a detail names
 UNFINISHED = frozenset({EndReason.ERRORED, EndReason.RATE_LIMITED, EndReason.CANCELED_BY_USER, EndReason.HANDED_OVER})

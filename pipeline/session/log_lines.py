@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import orjson
 
+from pipeline.formats.whole_text import with_whole_text
 from pipeline.records.audit_event import AuditEvent
 
 
@@ -26,24 +26,5 @@ def event_line(event: AuditEvent) -> bytes:
             return line
     except TypeError:
         pass
-    text = json.dumps(_with_whole_text(envelope), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(with_whole_text(envelope), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode()
-
-
-def whole_text(text: str) -> str:
-    """Text as it can be written: U+FFFD in the place of halves of surrogate pairs, whole pairs put together."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
-def _with_whole_text(value: Any) -> Any:
-    if isinstance(value, str):
-        return whole_text(value)
-    if isinstance(value, dict):
-        return {whole_text(key): _with_whole_text(member) for key, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_with_whole_text(member) for member in value]
-    return value

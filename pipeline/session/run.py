@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.formats.whole_text import whole_text
 from pipeline.models.provider import Provider
 from pipeline.models.redacted import Redactor
 from pipeline.records.agent_config import AgentConfig
@@ -97,7 +98,7 @@ def run_session(plan: Plan, provider: Provider, store: Store, world: World, reda
     with workspace_of(plan.fixture, plan.base_commit) as workspace:
         base_commit = workspace.base_commit
         started = _Started(plan, provider, store, world, redactor, workspace.path, base_commit, Stop())
-        agent = Agent(new_session_id(world.now_ms(), world.random(10)), plan.task, plan.config)
+        agent = Agent(new_session_id(world.now_ms(), world.random(10)), whole_text(plan.task), plan.config)
         with opened_session(store, _record_of(started, agent), plan.config) as path:
             with AuditLogWriter(path, agent.session, world.now_ms) as log:
                 loop, ending = asyncio.run(_until_stopped(started, agent, log))

@@ -54,6 +54,7 @@ def capture_of(session: str, tokens: TokenFields | None = TOKENS) -> Capture:
         sandbox_sha256="d" * 64,
         sandbox_driver="native",
         exchanges=(exchange,),
+        stopped=None,
         workspace=EndState(base_commit=None, end_tree="b" * 64, patch_base64=base64.b64encode(b"")),
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.models.guarded import GuardedProvider
 from pipeline.models.open_provider import open_provider
 from pipeline.models.profiles import find_profile
 
@@ -65,7 +66,9 @@ def test_the_users_own_folder_is_trusted(tmp_path: Path, monkeypatch: pytest.Mon
     write(folder)
     environment = {"XDG_CONFIG_HOME": str(tmp_path)}
     monkeypatch.chdir(tmp_path)
-    assert type(open_provider(find_profile("mine", None, environment), "other", environment)).__name__ == "Mine"
+    provider = open_provider(find_profile("mine", None, environment), "other", environment)
+    assert isinstance(provider, GuardedProvider)
+    assert type(provider.inner).__name__ == "Mine"
 
 
 @pytest.mark.parametrize(

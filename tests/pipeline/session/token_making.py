@@ -71,6 +71,7 @@ def capture_of(exchanges: Sequence[Exchange], session: str = SESSION) -> Capture
         sandbox_sha256="d" * 64,
         sandbox_driver="native",
         exchanges=tuple(exchanges),
+        stopped=None,
         workspace=EndState(base_commit=None, end_tree="d" * 64, patch_base64=base64.b64encode(b"a patch")),
     )
 

@@ -15,6 +15,7 @@ import pytest
 
 from pipeline.models.open_provider import open_provider, redactor_of
 from pipeline.models.profiles import find_profile
+from pipeline.models.provider import Provider
 from pipeline.records.eval_spec import Limits
 from pipeline.records.provider_profile import Prices
 from pipeline.sandbox import Driver
@@ -54,13 +55,14 @@ class Rehearsal:
         max_cost: float | None = None,
         spec_sha256: str | None = None,
         prices: Prices | None = None,
+        provider: Provider | None = None,
     ) -> Iterator[Outcome]:
         """Run a session in which the model says these turns."""
         script = self.folder / f"script-{next(self.numbers)}.json"
         script.write_bytes(orjson.dumps(list(turns)))
         profile = find_profile("scripted", None, {}).model_copy(update={"prices": prices})
         given = environment or dict(os.environ)
-        provider = open_provider(profile, str(script), given)
+        provider = provider or open_provider(profile, str(script), given)
         currency = None if max_cost is None else "USD"
         choice = AgentChoice(tools, limits or Limits(), max_cost, currency, bool(network_hosts))
         options = AgentFile.model_validate({"schema": "assay.agent-options", "version": 1, **(file or {})})
