@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
-from pipeline.sandbox.beneath import Entry, Kind, checked_path, kind_beneath, list_beneath, open_beneath, open_file
+from pipeline.sandbox.beneath import (
+    MAX_DEPTH,
+    Entry,
+    Kind,
+    checked_path,
+    kind_beneath,
+    list_beneath,
+    open_beneath,
+    open_file,
+)
 from pipeline.sandbox.git import Repository, TreeFile, git_folder, lent_repository
 from pipeline.store.scratch import scratch_folder, sweep_scratch
 
@@ -150,11 +159,12 @@ def write_beneath(folder: Path, path: str, data: bytes) -> None:
     """Write a file beneath a folder that somebody else has filled; no link is followed, folders on the way are made.
 
     Raises:
-        InputError: the path leaves the folder by its text.
+        InputError: the path leaves the folder by its text, or goes deeper than a tree may.
         UnsafeFileError: a link stands on the way, or what stands there is no regular file.
         WorkspaceError: it cannot be written, such as for want of space; what was there may be lost.
     """
-    checked_path(path)
+    if checked_path(path).count("/") >= MAX_DEPTH:
+        raise InputError(f"{path[:60]!r} lies deeper than {MAX_DEPTH} folders")
     _checked_folder(folder)
     with told_of_tree(f"{path!r} cannot be written"):
         _make_folder(folder, path.rpartition("/")[0])

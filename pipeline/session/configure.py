@@ -16,7 +16,7 @@ from pipeline.records.spec_fields import DistinctItems, Name, SpecRecord, Text
 from pipeline.records.spec_file import check_ending
 from pipeline.records.told import check_kind, told
 from pipeline.session.agent.prompt import PROMPT
-from pipeline.session.tools.toolbox import checked_tools
+from pipeline.session.tools.toolbox import checked_action, checked_tools
 
 SCHEMA: Literal["assay.agent-options"] = "assay.agent-options"
 
@@ -70,9 +70,14 @@ def agent_config(choice: AgentChoice, file: AgentFile, profile: ProviderProfile,
     """The effective configuration.
 
     Raises:
-        InputError: there is no tool of a name that is asked for.
+        InputError: there is no tool, or no action, of a name that is asked for.
     """
     limits = choice.limits
+    for action in file.approvals:
+        try:
+            checked_action(action)
+        except InputError as error:
+            raise InputError(f"approvals: {error}") from None
     return AgentConfig(
         agent_kind="main",
         prompt=file.prompt or PROMPT,

@@ -35,7 +35,3 @@ class Approvals:
     def restrict(self, event: PolicySelf) -> None:
         """Take an action from the agent. What would need to be asked for is denied: there is nobody to ask."""
         self._given_up |= {each.action for each in event.restrictions if each.ceiling != Ceiling.ALLOW}
-
-    def told(self) -> tuple[str, ...]:
-        """The rules as `session.config` has them."""
-        return tuple(f"{action}={rule}" for action, rule in sorted(self._rules.items()))

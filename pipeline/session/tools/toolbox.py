@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -84,13 +85,38 @@ def actions_of(tool: str, arguments: str) -> tuple[str, ...]:
     return (f"call.{tool}", *found.actions(parsed))
 
 
+def checked_action(action: str) -> str:
+    """An action that a call can take: of a tool, of the shell, or of fetching from a host, wholly or in part.
+
+    Raises:
+        InputError: no call takes an action that begins like this.
+    """
+    known = ["call", *(f"call.{name}" for name in TOOLS), "exec", "exec.shell", "net", "net.fetch"]
+    if action in known or re.fullmatch(r"net\.fetch(\.[a-z0-9_-]+)+", action):
+        return action
+    raise InputError(f"there is no action {action!r}{nearest(action, known)}")
+
+
 def _parsed(tool: Tool, arguments: str) -> Any:
     """The arguments, or an outcome that tells what is wrong with them."""
     try:
-        return tool.arguments.model_validate(parse_json((arguments or "{}").encode("utf-8", "replace"), "arguments"))
+        value = parse_json((arguments or "{}").encode("utf-8", "replace"), "arguments")
+        if not isinstance(value, dict):
+            expected = ", ".join(f'"{name}": …' for name in tool.arguments.model_fields)
+            return failed(f"the arguments of {tool.name} are no object; expected one such as {{{expected}}}")
+        return tool.arguments.model_validate(value)
     except InputError as error:
         return failed(str(error))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(map(str, first["loc"])) or "arguments"
-        return failed(f"the arguments of {tool.name} do not fit: {field}: {first['msg']}")
+        return failed(f"the arguments of {tool.name} do not fit: {_misfit(tool, error)}")
+
+
+def _misfit(tool: Tool, error: ValidationError) -> str:
+    """What is wrong first; a name that is not known before one that is missing, for it may be the same, misspelt."""
+    errors = error.errors(include_url=False)
+    unknown = next((each for each in errors if each["type"] == "extra_forbidden"), None)
+    if unknown is not None and len(unknown["loc"]) == 1:
+        name = str(unknown["loc"][0])
+        return f"there is no field {name!r}{nearest(name, tool.arguments.model_fields)}"
+    first = errors[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg'][0].lower()}{first['msg'][1:]}"
