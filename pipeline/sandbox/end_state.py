@@ -48,8 +48,10 @@ def change_of(fixture: Path, base_commit: str | None, tree: Path) -> Change:
 
     Raises:
         WorkspaceError: git is missing, there is no such commit, or the tree is too large or cannot be read.
+        OSError: our own disk takes no more.
     """
-    with _repository_for(fixture, base_commit) as (repository, scratch):
+    told = told_of_tree("what the session left cannot be kept")
+    with told, _repository_for(fixture, base_commit) as (repository, scratch):
         base = _base_tree(repository, fixture, base_commit, scratch)
         end = _write_tree(repository, tree, scratch, repository.files(base, is_tree=True))
         return Change(base, end, b"" if base == end else _checked(repository, (*_DIFF, base, end)))

@@ -6,6 +6,7 @@ objects, which are data; its references are read as the small files that they ar
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -24,6 +25,8 @@ GIT_TIMEOUT_S = 120.0
 MAX_OBJECT_FILES = 1_000_000  # git packs them long before
 _MAX_REF_BYTES = 4096
 _MAX_PACKED_REFS_BYTES = 64 * 2**20
+_HARDLY_ANY_BYTES = 2**16  # left on a disk
+_DISK_WORDS = (b"No space left on device", b"Out of diskspace", b"Disk quota exceeded", b"Input/output error")
 _NO_HEAD = "ref: refs/nowhere"
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(r"refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$))[^\x00-\x20\x7f~^:?*\[\\]+")
@@ -128,11 +131,12 @@ class Repository(NamedTuple):
 
         Raises:
             WorkspaceError: it took too long.
+            OSError: the disk takes no more.
         """
         command = self._command(arguments)
         environment = self._environment() | ({"GIT_INDEX_FILE": str(index)} if index else {})
         try:
-            return subprocess.run(
+            done = subprocess.run(
                 command,
                 env=environment,
                 cwd=self.git_dir,
@@ -143,6 +147,8 @@ class Repository(NamedTuple):
             )
         except subprocess.TimeoutExpired:
             raise WorkspaceError(f"{self.source}: git {arguments[0]} took longer than {GIT_TIMEOUT_S:.0f} s") from None
+        _refuse_full_disk(done, self.git_dir)
+        return done
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         settings = [word for setting in _HARDENED for word in ("-c", setting)]
@@ -172,6 +178,8 @@ def lent_repository(fixture: Path) -> Iterator[Repository]:
         try:
             repository = _lend(fixture, found, scratch)
         except (UnsafeFileError, OSError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                raise
             raise WorkspaceError(f"{fixture}: its git folder cannot be read safely: {error}") from None
         yield repository
 
@@ -321,8 +329,17 @@ def _initialise(git_dir: Path, object_format: str) -> None:
         timeout=GIT_TIMEOUT_S,
         check=False,
     )
+    _refuse_full_disk(made, git_dir)
     if made.returncode != 0:
         raise WorkspaceError(f"git cannot make a repository here: {_last_line(made.stderr)}")
+
+
+def _refuse_full_disk(done: subprocess.CompletedProcess[bytes], folder: Path) -> None:
+    """A disk that takes no more says nothing about a repository. Git says so in several ways, or not."""
+    if done.returncode == 0:
+        return
+    if any(words in done.stderr for words in _DISK_WORDS) or shutil.disk_usage(folder.parent).free < _HARDLY_ANY_BYTES:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.parent))
 
 
 def _bare_environment(home: Path) -> dict[str, str]:

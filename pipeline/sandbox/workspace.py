@@ -6,10 +6,12 @@ fetched, and nothing that a repository names is run.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
 import stat
+import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -38,6 +40,7 @@ MAX_TREE_BYTES = 2 * 2**30  # of the files of one tree
 MAX_LINK_BYTES = 4096
 _GIT_NAMES = frozenset({".git"})
 _CHUNK = 2**20
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -161,7 +164,8 @@ def write_beneath(folder: Path, path: str, data: bytes) -> None:
     Raises:
         InputError: the path leaves the folder by its text, or goes deeper than a tree may.
         UnsafeFileError: a link stands on the way, or what stands there is no regular file.
-        WorkspaceError: it cannot be written, such as for want of space; what was there may be lost.
+        WorkspaceError: it cannot be written, such as a name that is too long.
+        OSError: our own disk takes no more; what was there may be lost.
     """
     if checked_path(path).count("/") >= MAX_DEPTH:
         raise InputError(f"{path[:60]!r} lies deeper than {MAX_DEPTH} folders")
@@ -183,15 +187,21 @@ def replace_tree(source: int, target: Path) -> None:
 
     Raises:
         WorkspaceError: what is to be copied is too large, too deep, or cannot be read; the folder is as it was.
+        OSError: our own disk takes no more; the folder is as it was.
     """
     with scratch_folder(PURPOSE) as scratch:
         whole = scratch / "tree"
         whole.mkdir()
         with told_of_tree(f"what was done in {target} cannot be copied"):
             copy_tree(source, whole)
+            is_near = os.stat(whole).st_dev == os.stat(target).st_dev
             for name in os.listdir(target):
                 _remove(target, name)
-            copy_tree(whole, target)
+            if is_near:
+                for name in os.listdir(whole):  # takes no space, so that nothing can be lost half-way
+                    os.rename(whole / name, target / name)
+            else:
+                copy_tree(whole, target)
 
 
 def give_tree_to(tree: int, user_id: int) -> None:
@@ -341,10 +351,12 @@ def _write(made: int, data: bytes) -> None:
 
 @contextmanager
 def told_of_tree(what: str) -> Iterator[None]:
-    """What the file system says of a tree, as an error of the tree."""
+    """What the file system says of a tree, as an error of the tree; but for a disk that takes no more: that is ours."""
     try:
         yield
     except OSError as error:
+        if error.errno in _DISK_ERRORS:
+            raise OSError(error.errno, error.strerror, error.filename or tempfile.gettempdir()) from None
         raise WorkspaceError(f"{what}: {error.strerror}: {os.fsdecode(error.filename or '')!r}") from None
 
 

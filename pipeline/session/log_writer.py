@@ -114,9 +114,11 @@ class AuditLogWriter:
             if n_written != len(data):
                 raise OSError(f"{self.path}: {n_written} of {len(data)} bytes were written; is the disk full?")
             os.fsync(self._descriptor)
-        except OSError:
+        except OSError as error:
             os.ftruncate(self._descriptor, self._size)
-            raise
+            if error.errno is None:
+                raise
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
 
     def _lock(self) -> None:
         if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):

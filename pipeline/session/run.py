@@ -155,6 +155,9 @@ async def run_agent(
 
     Args:
         latest: when it ends whatever its own limit says, on the clock of the world.
+
+    Raises:
+        OSError: the disk takes no more; the log says so, if it can.
     """
     plan, world, config = started.plan, started.world, agent.config
     task = started.redactor.text(agent.task)
@@ -176,7 +179,12 @@ async def run_agent(
         agent, plan.model, specs_of(config.tools), started.provider, tools, log, deadline, spending,
         started.redactor.request, _teller(config, world),
     )  # fmt: skip
-    ending = await _guarded(loop, task)
+    try:
+        ending = await _guarded(loop, task)
+    except OSError as error:  # a disk that takes no more: the session ends, and so does the command
+        with suppress(OSError):
+            end_log(log, loop, Ending(EndReason.ERRORED, str(error)))
+        raise
     end_log(log, loop, ending)
     return loop, ending
 
