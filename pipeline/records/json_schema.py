@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.records.agent_config import AgentConfig
+from pipeline.records.agent_options import AgentFile
 from pipeline.records.base import Document, Record
 from pipeline.records.capture import Capture
 from pipeline.records.comparison import Comparison
@@ -13,11 +15,14 @@ from pipeline.records.eval_spec import EvalSpec
 from pipeline.records.provider_profile import ProviderFile
 from pipeline.records.report import Report
 from pipeline.records.rl_suite import RlSuite
+from pipeline.records.session import SessionRecord
 from pipeline.records.trajectory import Trajectory
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-FORMATS: Sequence[type[Record]] = (EvalSpec, Report, Comparison, RlSuite, ProviderFile, Capture, Trajectory)
+FORMATS: Sequence[type[Record]] = (
+    EvalSpec, Report, Comparison, RlSuite, ProviderFile, AgentFile, AgentConfig, SessionRecord, Capture, Trajectory,
+)  # fmt: skip
 """Models of whole objects: a `Document`, or a record with the fields `schema` and `version`."""
 
 

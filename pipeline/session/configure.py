@@ -6,32 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from pipeline.errors import InputError
 from pipeline.records.agent_config import AgentConfig, AgentLimits
+from pipeline.records.agent_options import AgentFile
 from pipeline.records.eval_spec import Limits
 from pipeline.records.provider_profile import ProviderProfile
-from pipeline.records.spec_fields import DistinctItems, Name, SpecRecord, Text
 from pipeline.records.spec_file import check_ending
 from pipeline.records.told import check_kind, told
 from pipeline.session.agent.prompt import PROMPT
 from pipeline.session.tools.toolbox import checked_action, checked_tools
 
 SCHEMA: Literal["assay.agent-options"] = "assay.agent-options"
-
-
-class AgentFile(SpecRecord):
-    """What a user may change of the agent (`assay.agent-options` version 1): a .zon, .yaml or .json file."""
-
-    schema_: Literal["assay.agent-options"] = Field("assay.agent-options", alias="schema")
-    version: Literal[1] = 1
-    prompt: Text | None = None
-    """In place of the usual system prompt."""
-    tools: DistinctItems[Name] | None = None
-    """The tools that the agent is given; a spec's own come first. None: all that there are."""
-    approvals: dict[str, Literal["allow", "deny"]] = Field(default_factory=dict)
-    """Action → decision, such as `exec.shell: deny` or `net.fetch: allow`; what is not named is allowed."""
 
 
 class AgentChoice(NamedTuple):

@@ -16,11 +16,12 @@ import pytest
 from pipeline.models.open_provider import open_provider, redactor_of
 from pipeline.models.profiles import find_profile
 from pipeline.models.provider import Provider
+from pipeline.records.agent_options import AgentFile
 from pipeline.records.eval_spec import Limits
 from pipeline.records.provider_profile import Prices
 from pipeline.sandbox import Driver
 from pipeline.session.audit_log import read_events, verify_log
-from pipeline.session.configure import AgentChoice, AgentFile, agent_config
+from pipeline.session.configure import AgentChoice, agent_config
 from pipeline.session.fold import examine_log
 from pipeline.session.run import Outcome, Plan, World, run_session
 from pipeline.store import Store
