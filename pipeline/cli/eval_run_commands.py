@@ -56,8 +56,10 @@ def run(
     """
     import os
 
+    from pipeline.cli.exit_codes import ExitCode, tell
     from pipeline.cli.live_session import live_provider, this_world
     from pipeline.cli.trajectory_file import TrajectoryFile
+    from pipeline.records.audit_names import EndReason
     from pipeline.session.configure import AgentChoice, agent_config, load_agent_file
     from pipeline.session.eval_session import LiveAgent, run_spec
     from pipeline.session.spec_file import load_spec
@@ -76,7 +78,11 @@ def run(
     runner = LiveAgent(config, live.model, live.provider, live.redactor)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
     one = run_spec(loaded, runner, open_store(store), this_world(is_quiet=quiet), settings, overwrite=overwrite)
-    return _told(one, loaded, output, target)
+    status = _told(one, loaded, output, target)
+    if one.outcome.ending.reason is EndReason.CANCELED_BY_USER:
+        tell(f"interrupted; session {one.outcome.session} is kept")
+        return ExitCode.INTERRUPTED
+    return status
 
 
 def replay(
@@ -126,7 +132,7 @@ def _settings(project: Path | None, sandbox: str | None, *, skip_tests: bool) ->
 def _told(one: Evaluated, loaded: LoadedSpec, output: str, target: TrajectoryFile | None) -> int:
     import pipeline
     from pipeline.cli.eval_commands import show_report
-    from pipeline.cli.exit_codes import ExitCode, tell
+    from pipeline.cli.exit_codes import tell
     from pipeline.cli.screen import printable
     from pipeline.records.audit_names import EndReason
 
@@ -136,9 +142,6 @@ def _told(one: Evaluated, loaded: LoadedSpec, output: str, target: TrajectoryFil
     status = show_report(one.report, loaded.spec, output)
     if target is not None and bound is not None and output == "text":
         target.tell(bound)
-    if one.outcome.ending.reason is EndReason.CANCELED_BY_USER:
-        tell(f"interrupted; session {one.outcome.session} is kept")
-        return ExitCode.INTERRUPTED
     if one.outcome.ending.reason is EndReason.ERRORED:
         tell(f"the session ended as errored: {printable(one.outcome.ending.detail)}")
     return status

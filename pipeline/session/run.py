@@ -134,18 +134,20 @@ async def _until_stopped(started: _Started, agent: Agent, log: Log) -> tuple[Age
     around = asyncio.get_running_loop()
     with suppress(NotImplementedError, ValueError, RuntimeError):  # not in the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
-            around.add_signal_handler(number, _stop, started.stop, work)
+            around.add_signal_handler(number, _stop, started, work)
     try:
         return await run_agent(started, agent, log)
     finally:
         await started.provider.close()
 
 
-def _stop(stop: Stop, work: asyncio.Task[object]) -> None:
+def _stop(started: _Started, work: asyncio.Task[object]) -> None:
     """End what is under way in good order; whoever asks again is not made to wait for it."""
-    if stop.wished.is_set():
+    if started.stop.wished.is_set():
         work.cancel()
-    stop.wish()
+    else:
+        started.world.tell("stopping: the session is ended, judged and kept; once more to stop at once")
+    started.stop.wish()
 
 
 async def run_agent(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 from pipeline.formats.zon import write_zon
 from pipeline.records.capture import Capture
+from pipeline.session.log_events import prompt_digest
 from pipeline.session.trajectory import load_trajectory
 
 SOLVING = [
@@ -285,3 +287,48 @@ def test_ctrl_c_ends_a_run_as_canceled_and_keeps_it(desk: Desk, started: Any) ->
     said = desk.assay("eval", "check", "sum.zon", "--session", session, "--format", "json")
     assert said.code == 3
     assert failed(said)["session.end_reason"] == "harness"
+
+
+def test_an_interrupted_run_is_replayed_and_judged_like_any_other(desk: Desk, started: Any) -> None:
+    process, session = started(9)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "stopping: the session is ended, judged and kept" in err
+    report = json.loads((desk.folder / ".assay" / "sessions" / session / "report.json").read_bytes())
+    said = desk.run(command="replay")
+    assert said.code == 3
+    assert said.json["findings"] == report["findings"]
+    assert failed(said)["session.end_reason"] == "harness"
+
+
+def test_a_capture_is_replayed_on_another_machine_and_with_another_version(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    recorded = desk.run()
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "deeper"
+    shutil.copytree(desk.folder, elsewhere)
+    there = elsewhere / desk.capture.relative_to(desk.folder)
+    capture = Capture.from_bytes(there.read_bytes())
+    there.write_bytes(
+        capture.model_copy(update={"producer": capture.producer.model_copy(update={"version": "9.9.9"})}).to_bytes()
+    )
+    said = desk.assay("eval", "replay", str(elsewhere / "sum.zon"), "--format", "json")
+    assert said.code == 0, said.err
+    assert said.json["findings"] == recorded.json["findings"]
+    assert said.json["reward"] == recorded.json["reward"]
+
+
+def test_a_capture_of_another_version_that_does_not_fit_says_so(desk: Desk) -> None:
+    desk.run()
+    capture = Capture.from_bytes(desk.capture.read_bytes())
+    changed = {
+        "producer": capture.producer.model_copy(update={"version": "9.9.9"}),
+        "config": capture.config.model_copy(update={"prompt": "Another one."}),
+        "prompt_sha256": prompt_digest(capture.config.model_copy(update={"prompt": "Another one."}), "Mend it."),
+    }
+    desk.capture.write_bytes(capture.model_copy(update=changed).to_bytes())
+    said = desk.run(command="replay")
+    assert said.code == 2
+    assert "the replay is refused (diverged)" in said.err
+    assert "request.system" in said.err
+    assert "recorded by another version (9.9.9)" in said.err
