@@ -10,7 +10,7 @@ from pipeline.records.capture import Capture, ProviderExchange, ToolExchange
 from pipeline.records.exchange import ChatRequest, Completion
 from pipeline.records.refusals import ReplayRefusal
 from pipeline.session.agent.ending import Ending
-from pipeline.session.agent.recorder import CallEffects, arguments_digest
+from pipeline.session.agent.recorder import arguments_digest
 from pipeline.session.replay_capture import refused
 from pipeline.session.tools.tool import Effects, ToolOutcome
 
@@ -80,7 +80,7 @@ class CapturedAnswers:
         for event in _events(exchange):
             effects.append(event)
         for use in exchange.hosts:
-            cast(CallEffects, effects).hosts.add(use.host, use.granted, use.refused)
+            effects.connected(use.host, use.granted, use.refused)
         return ToolOutcome(exchange.result, exchange.is_error, exchange.truncated)
 
     def check_all_used(self) -> None:

@@ -18,7 +18,7 @@ from pipeline.session.agent.children import Agent
 from pipeline.session.agent.ending import Ending
 from pipeline.session.agent.loop import AgentLoop
 from pipeline.session.agent.recorder import Log
-from pipeline.session.agent.spending import Spending
+from pipeline.session.agent.standing import Standing
 from pipeline.session.captured import CapturedAnswers
 from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
@@ -69,7 +69,7 @@ def repeat_session(capture: Capture, task: str, log: Log, world: World) -> tuple
     answers = CapturedAnswers(capture, world.version)
     agent = Agent(capture.session, task, config)
     begin_log(log, agent, capture.workspace.base_commit, model, *_sandbox(capture))
-    loop = AgentLoop(agent, model, specs_of(config.tools), answers, answers, log, answers, Spending())
+    loop = AgentLoop(agent, model, specs_of(config.tools), answers, answers, log, answers, Standing.at_first(config))
     ending = asyncio.run(loop.run(task))
     answers.check_all_used()
     end_log(log, loop, ending)

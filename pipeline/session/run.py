@@ -21,11 +21,11 @@ from pipeline.records.capture import Capture, EndState, Stopped
 from pipeline.records.report import Producer
 from pipeline.records.session import SessionRecord
 from pipeline.sandbox import Driver, SandboxedCommand, change_of, profile_of, workspace_of
-from pipeline.session.agent.children import Agent, Children
+from pipeline.session.agent.children import Agent, ChildEnd, Children
 from pipeline.session.agent.ending import Ending
 from pipeline.session.agent.loop import AgentLoop, Tools
 from pipeline.session.agent.recorder import Log
-from pipeline.session.agent.spending import Spending
+from pipeline.session.agent.standing import Standing
 from pipeline.session.agent.stopping import Deadline, Stop
 from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
@@ -165,10 +165,10 @@ async def run_agent(
     task = started.redactor.text(agent.task)
     begin_log(log, agent._replace(task=task), started.base_commit, plan.model, started.sandbox_sha256(), plan.driver)
     deadline = Deadline(world.monotonic, config.limits.wall_clock_s, started.stop, latest)
-    spending = Spending()
+    standing = Standing.at_first(config)
     children = Children(
         agent,
-        spending,
+        standing,
         lambda: new_session_id(world.now_ms(), world.random(10)),
         partial(_run_child, started, deadline),
     )
@@ -178,7 +178,7 @@ async def run_agent(
     )  # fmt: skip
     tools = _Redacting(Toolbox(config.tools, setting), started.redactor)
     loop = AgentLoop(
-        agent, plan.model, specs_of(config.tools), started.provider, tools, log, deadline, spending,
+        agent, plan.model, specs_of(config.tools), started.provider, tools, log, deadline, standing,
         started.redactor.request, _teller(config, world),
     )  # fmt: skip
     try:
@@ -191,12 +191,12 @@ async def run_agent(
     return loop, ending
 
 
-async def _run_child(started: _Started, deadline: Deadline, child: Agent) -> Ending:
+async def _run_child(started: _Started, deadline: Deadline, child: Agent) -> ChildEnd:
     with opened_session(started.store, _record_of(started, child), child.config) as path:
         with AuditLogWriter(path, child.session, started.world.now_ms) as log:
             loop, ending = await run_agent(started, child, log, deadline.until)
         _keep(started, child, loop, ending)
-    return ending
+    return ChildEnd(ending, [(use.host, use.granted, use.refused) for use in loop.hosts.uses()])
 
 
 def _teller(config: AgentConfig, world: World) -> Callable[[int, Sequence[str]], None]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from pipeline.records.agent_config import AgentConfig
 from pipeline.records.audit_names import AgentOutcome, EndReason
 from pipeline.records.audit_session import AgentComplete, SessionSpawn, Spawner
 from pipeline.session.agent.ending import Ending
-from pipeline.session.agent.spending import Spending
+from pipeline.session.agent.standing import Standing
 from pipeline.session.tools.tool import Effects, ToolOutcome, failed
 
 MAX_REASON_BYTES, MAX_RESULT_BYTES = 200, 16 << 10  # of a child, as its parent's log has them
@@ -33,12 +33,20 @@ class Agent(NamedTuple):
     """The agents above it, from the root."""
 
 
+class ChildEnd(NamedTuple):
+    """What became of a child."""
+
+    ending: Ending
+    hosts: Sequence[tuple[str, int, int]]
+    """Those that it reached: name, connections granted, connections refused."""
+
+
 class Children:
     """Runs the children of one session, one at a time: they work in its workspace, and it waits for each.
 
     Args:
         parent: the session; their configuration is its own but for the kind and the money.
-        spending: of the session: half of what is left of its money is each child's.
+        standing: of the session: half of what is left of its money is each child's; what it may not do, none may.
         new_session: gives ids.
         run: runs a child to its end.
     """
@@ -46,11 +54,11 @@ class Children:
     def __init__(
         self,
         parent: Agent,
-        spending: Spending,
+        standing: Standing,
         new_session: Callable[[], str],
-        run: Callable[[Agent], Awaitable[Ending]],
+        run: Callable[[Agent], Awaitable[ChildEnd]],
     ) -> None:
-        self._parent, self._spending = parent, spending
+        self._parent, self._standing = parent, standing
         self._new_session, self._run = new_session, run
         self._n_children = 0
 
@@ -73,7 +81,9 @@ class Children:
                 budget_currency=limits.currency or "" if share is not None else "",
             )
         )
-        ending = await self._run(child)
+        ending, hosts = await self._run(child)
+        for host, granted, refused in hosts:
+            effects.connected(host, granted, refused)
         outcome = _OUTCOMES.get(ending.reason, AgentOutcome.REFUSED)
         result = _bounded(ending.result or ending.detail, MAX_RESULT_BYTES)
         effects.append(
@@ -89,10 +99,10 @@ class Children:
 
     def _child(self, kind: str, task: str) -> Agent:
         parent, limits = self._parent, self._parent.config.limits
-        share = None if limits.max_cost is None else self._spending.give_half(limits.max_cost, limits.currency or "")
-        config = parent.config.model_copy(
-            update={"agent_kind": kind, "limits": limits.model_copy(update={"max_cost": share})}
-        )
+        spending, approvals = self._standing
+        share = None if limits.max_cost is None else spending.give_half(limits.max_cost, limits.currency or "")
+        changed = {"agent_kind": kind, "limits": limits.model_copy(update={"max_cost": share})}
+        config = parent.config.model_copy(update={**changed, "approvals": approvals.rules()})
         above = Spawner(agent_kind=parent.config.agent_kind, reason=_bounded(_first_line(task), MAX_REASON_BYTES))
         return Agent(self._new_session(), task, config, parent.session, (*parent.chain, above))
 

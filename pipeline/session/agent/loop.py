@@ -27,12 +27,11 @@ from pipeline.records.audit_turn import (
 )
 from pipeline.records.audit_wire import Payload
 from pipeline.records.exchange import ChatMessage, ChatRequest, Completion, ToolSpec
-from pipeline.session.agent.approvals import Approvals
 from pipeline.session.agent.children import Agent
 from pipeline.session.agent.ending import Ending, without_answer
 from pipeline.session.agent.recorder import CallEffects, HostCounts, Log, Recorder
 from pipeline.session.agent.repeats import Repeats
-from pipeline.session.agent.spending import Spending
+from pipeline.session.agent.standing import Standing
 from pipeline.session.agent.stopping import Stopping
 from pipeline.session.tools.finish import NAME as FINISH
 from pipeline.session.tools.tool import Effects, ToolOutcome, failed
@@ -58,7 +57,7 @@ class AgentLoop:
         tools: answer calls.
         log: takes every event.
         stopping: its clock, and whoever may end it.
-        spending: what it has cost so far: nothing.
+        standing: what it has spent and may do.
         without_secrets: takes secrets out of a request, before it is recorded or sent.
         on_turn: is told of each reply: how many there were, and the tools that it calls.
     """
@@ -72,14 +71,13 @@ class AgentLoop:
         tools: Tools,
         log: Log,
         stopping: Stopping,
-        spending: Spending,
+        standing: Standing,
         without_secrets: Callable[[ChatRequest], ChatRequest] = lambda request: request,
         on_turn: Callable[[int, Sequence[str]], object] = lambda _number, _tools: None,
     ) -> None:
         self.recorder = Recorder()
         self.hosts = HostCounts()
-        self.spending = spending
-        self.approvals = Approvals(agent.config.approvals)
+        self.spending, self.approvals = standing
         self.n_turns = 0
         self._config, self._chain, self._model, self._specs = agent.config, agent.chain, model, tuple(specs)
         self._provider, self._tools, self._log = provider, tools, log

@@ -61,9 +61,9 @@ class CallEffects:
         self.events.append(event)
         self._seen(event)
 
-    def reached(self, host: str, *, is_allowed: bool) -> None:
-        """Remember a connection."""
-        self.hosts.add(host, int(is_allowed), int(not is_allowed))
+    def connected(self, host: str, granted: int, refused: int) -> None:
+        """Remember connections to a host."""
+        self.hosts.add(host, granted, refused)
 
 
 class Recorder:

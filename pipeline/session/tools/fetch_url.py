@@ -45,7 +45,7 @@ async def _act(setting: ToolSetting, arguments: FetchArguments, effects: Effects
     if not host:
         return failed(f"{arguments.url!r} is no address that can be fetched; expected one such as https://example.org/")
     if not setting.network_hosts:
-        effects.reached(host, is_allowed=False)
+        effects.connected(host, 0, 1)
         return failed(f"{host} cannot be reached: no host was granted")
     with TemporaryDirectory(prefix="assay-fetch-") as empty:
         argv = ("python3", "-c", _FETCH, arguments.url, str(MAX_BYTES))

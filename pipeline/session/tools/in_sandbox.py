@@ -38,5 +38,5 @@ async def run_in_sandbox(
     except (InputError, WorkspaceError) as error:
         return str(error)
     for decision in outcome.network:
-        effects.reached(decision.host, is_allowed=decision.is_allowed)
+        effects.connected(decision.host, int(decision.is_allowed), int(not decision.is_allowed))
     return outcome

@@ -30,8 +30,8 @@ class Effects(Protocol):
         """Write an event to the log, and remember it for a replay."""
         ...
 
-    def reached(self, host: str, *, is_allowed: bool) -> None:
-        """Remember a connection that was granted, or refused."""
+    def connected(self, host: str, granted: int, refused: int) -> None:
+        """Remember connections to a host."""
         ...
 
 

@@ -23,6 +23,7 @@ from pipeline.sandbox import Driver
 from pipeline.session.audit_log import read_events, verify_log
 from pipeline.session.configure import AgentChoice, agent_config
 from pipeline.session.fold import examine_log
+from pipeline.session.replay import replay_session
 from pipeline.session.run import Outcome, Plan, World, run_session
 from pipeline.store import Store
 
@@ -72,6 +73,12 @@ class Rehearsal:
         redactor = redactor_of(profile, given)
         with run_session(plan, provider, self.store, world or self.world(), redactor) as outcome:
             yield outcome
+
+    @contextmanager
+    def replayed(self, outcome: Outcome, *, task: str = "Mend the sum.") -> Iterator[Outcome]:
+        """Replay a session that was played."""
+        with replay_session(outcome.capture, task, self.fixture, self.store, self.world()) as again:
+            yield again
 
     def events(self, outcome: Outcome) -> list[tuple[str, Any]]:
         assert verify_log(outcome.log).verdict == "intact"

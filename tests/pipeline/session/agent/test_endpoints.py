@@ -16,7 +16,6 @@ from pipeline.models.timing import Timing
 from pipeline.records.capture import ProviderExchange
 from pipeline.records.eval_spec import Limits
 from pipeline.records.provider_profile import ProviderProfile
-from pipeline.session.replay import replay_session
 
 
 class Endpoint(ThreadingHTTPServer):
@@ -100,9 +99,7 @@ def test_every_try_has_an_event_and_one_that_was_refused_cost_nothing(rehearsal,
             "role": "tool", "tool_call_id": "c1", "content": "hi\n[exit status 0]",
         }  # fmt: skip
         endpoint.answers = []
-        with replay_session(
-            outcome.capture, "Mend the sum.", rehearsal.fixture, rehearsal.store, rehearsal.world()
-        ) as again:
+        with rehearsal.replayed(outcome) as again:
             assert rehearsal.facts(again).spend == {"USD": 0.4}
     assert len(endpoint.asked) == 4
 

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from pipeline.errors import ReplayError
-from pipeline.records.capture import Capture, ProviderExchange
+from pipeline.records.capture import ProviderExchange
 from pipeline.records.eval_spec import Limits
 from pipeline.session.audit_log import read_events
-from pipeline.session.replay import replay_session
 from pipeline.session.replay_capture import check_order
 from pipeline.session.run import Outcome
 
@@ -70,13 +69,9 @@ def plain(outcome: Outcome) -> list[Any]:
     return [json.loads(json.dumps(event).replace(outcome.session, "SESSION")) for event in events]
 
 
-def replayed(shared: Any, capture: Capture) -> AbstractContextManager[Outcome]:
-    return replay_session(capture, TASK, shared.fixture, shared.store, shared.world())
-
-
 def same_again(shared: Any, live: Outcome) -> None:
     before = plain(live)
-    with replayed(shared, live.capture) as again:
+    with shared.replayed(live, task=TASK) as again:
         assert plain(again) == before
         assert again.ending == live.ending
         assert again.cost == live.cost
