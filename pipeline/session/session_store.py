@@ -10,6 +10,7 @@ from pipeline.errors import ExistsError
 from pipeline.records.agent_config import AgentConfig
 from pipeline.records.capture import Capture
 from pipeline.records.session import SessionRecord
+from pipeline.session.log_mirror import mirrored_log
 from pipeline.session.session_files import CAPTURE, CONFIG, END_PATCH, LOG, RECORD
 from pipeline.store import Store
 from pipeline.store.scratch import scratch_folder
@@ -20,7 +21,7 @@ def opened_session(store: Store, record: SessionRecord, config: AgentConfig) -> 
     """Begin a session in a store; the path of its log, for as long as the block lasts.
 
     In a local store the log is written where it belongs, so that nothing is lost with the process. Elsewhere it is
-    sent when the block ends, however it ends.
+    sent from time to time, and when the block ends, however it ends.
 
     Raises:
         ExistsError: there is a session of that id.
@@ -34,12 +35,8 @@ def opened_session(store: Store, record: SessionRecord, config: AgentConfig) -> 
     if placed is not None:
         yield placed.with_name(LOG)
         return
-    with scratch_folder("log") as scratch:
-        try:
-            yield scratch / LOG
-        finally:
-            if (scratch / LOG).exists():
-                store.put(f"{folder}/{LOG}", scratch / LOG)
+    with scratch_folder("log") as scratch, mirrored_log(store, f"{folder}/{LOG}", scratch / LOG):
+        yield scratch / LOG
 
 
 def keep_capture(store: Store, capture: Capture) -> None:
