@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -18,6 +19,7 @@ import pytest
 
 from pipeline.formats.zon import write_zon
 from pipeline.records.capture import Capture
+from pipeline.session.audit_log import read_events
 from pipeline.session.log_events import prompt_digest
 from pipeline.session.trajectory import load_trajectory
 
@@ -332,3 +334,23 @@ def test_a_capture_of_another_version_that_does_not_fit_says_so(desk: Desk) -> N
     assert "the replay is refused (diverged)" in said.err
     assert "request.system" in said.err
     assert "recorded by another version (9.9.9)" in said.err
+
+
+def test_ten_replays_without_a_network_give_the_same_report_and_log(desk: Desk) -> None:
+    own_network = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-current-user"]), "--net"]
+    if subprocess.run([*own_network, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("the kernel lets no ordinary process have a network of its own")
+    ran = desk.run()
+    command = [*own_network, sys.executable, "-m", "pipeline.cli", "eval", "replay", "sum.zon", "--format", "json"]
+    for _ in range(10):
+        done = subprocess.run(command, cwd=desk.folder, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert {**report, "session": ""} == {**ran.json, "session": ""}
+        assert events_of(desk, report["session"]) == events_of(desk, ran.json["session"])
+
+
+def events_of(desk: Desk, session: str) -> list[Any]:
+    """The events of a log but for times and the session's own id."""
+    log = desk.folder / ".assay" / "sessions" / session / "log.jsonl"
+    return [json.loads(json.dumps([each.name, each.raw]).replace(session, "SESSION")) for each in read_events(log)]
