@@ -30,16 +30,23 @@ def print_outcome(outcome: Outcome, *, is_json: bool) -> None:
         return
     if ending.result:
         print(f"{printable(ending.result)}\n")
-    cost = ", ".join(f"{amount:g} {currency}" for currency, amount in sorted(outcome.cost.items())) or "nothing"
-    number = outcome.n_unpriced
-    unknown = f" and {number} {'request' if number == 1 else 'requests'} of unknown price" if number else ""
     print_facts(
         [
             ("session", outcome.session),
             ("ended", f"{ending.reason.value}{f': {printable(ending.detail)}' if ending.detail else ''}"),
             ("turns", str(outcome.n_turns)),
-            ("cost", f"{cost}{unknown}"),
+            ("cost", _cost(outcome)),
             ("log", str(outcome.log)),
             ("changes", str(outcome.log.with_name("end.patch"))),
         ]
     )
+
+
+def _cost(outcome: Outcome) -> str:
+    """Without that of helpers, which is in their logs. What is not known is never told as nothing."""
+    known = ", ".join(f"{amount:g} {currency}" for currency, amount in sorted(outcome.cost.items()))
+    number = outcome.n_unpriced
+    if not number:
+        return known or "nothing"
+    unknown = f"{number} {'request' if number == 1 else 'requests'} of unknown price"
+    return f"{known} and {unknown}" if known else unknown

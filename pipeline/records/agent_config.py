@@ -17,7 +17,7 @@ class AgentLimits(Record):
     wall_clock_s: float
     tool_timeout_s: float
     max_cost: float | None = None
-    """Of this session, without its children; null: no bound."""
+    """Of this session and what it gives to its children; null: no bound."""
     currency: str | None = None
     max_depth: int = 2
     """Children of children; 0: none."""

@@ -21,6 +21,7 @@ from pipeline.records.capture import Capture, EndState, Stopped
 from pipeline.records.report import Producer
 from pipeline.records.session import SessionRecord
 from pipeline.sandbox import Driver, SandboxedCommand, change_of, profile_of, workspace_of
+from pipeline.sandbox.hosts import checked_hosts
 from pipeline.session.agent.children import Agent, ChildEnd, Children
 from pipeline.session.agent.ending import Ending
 from pipeline.session.agent.loop import AgentLoop, Tools
@@ -94,10 +95,13 @@ def run_session(plan: Plan, provider: Provider, store: Store, world: World, reda
     Raises:
         SandboxError: the driver cannot be had here; nothing was begun.
         WorkspaceError: there is no such fixture or commit; nothing was begun.
+        InputError: what is granted is no host; nothing was begun.
     """
+    checked_hosts(plan.network_hosts)
+    sandbox = _sandbox_digest(plan, world.environment)
     with workspace_of(plan.fixture, plan.base_commit) as workspace:
         base_commit = workspace.base_commit
-        started = _Started(plan, provider, store, world, redactor, workspace.path, base_commit, Stop())
+        started = _Started(plan, provider, store, world, redactor, workspace.path, base_commit, Stop(), sandbox)
         agent = Agent(new_session_id(world.now_ms(), world.random(10)), whole_text(plan.task), plan.config)
         with opened_session(store, _record_of(started, agent), plan.config) as path:
             with AuditLogWriter(path, agent.session, world.now_ms) as log:
@@ -120,11 +124,13 @@ class _Started(NamedTuple):
     tree: Path
     base_commit: str | None
     stop: Stop
+    sandbox_sha256: str
+    """Digest of the profile in which commands run."""
 
-    def sandbox_sha256(self) -> str:
-        """Digest of the profile in which commands run."""
-        command = SandboxedCommand(("true",), self.tree, network_hosts=self.plan.network_hosts)
-        return profile_of(command, self.plan.driver, self.world.environment).sha256
+
+def _sandbox_digest(plan: Plan, environment: Mapping[str, str]) -> str:
+    command = SandboxedCommand(("true",), plan.fixture, network_hosts=plan.network_hosts)
+    return profile_of(command, plan.driver, environment).sha256
 
 
 async def _until_stopped(started: _Started, agent: Agent, log: Log) -> tuple[AgentLoop, Ending]:
@@ -163,7 +169,7 @@ async def run_agent(
     """
     plan, world, config = started.plan, started.world, agent.config
     task = started.redactor.text(agent.task)
-    begin_log(log, agent._replace(task=task), started.base_commit, plan.model, started.sandbox_sha256(), plan.driver)
+    begin_log(log, agent._replace(task=task), started.base_commit, plan.model, started.sandbox_sha256, plan.driver)
     deadline = Deadline(world.monotonic, config.limits.wall_clock_s, started.stop, latest)
     standing = Standing.at_first(config)
     children = Children(
@@ -255,7 +261,7 @@ def _keep(started: _Started, agent: Agent, loop: AgentLoop, ending: Ending) -> C
         producer=Producer(name=PRODUCER, version=started.world.version),
         prompt_sha256=prompt_digest(agent.config, agent.task),
         config=agent.config,
-        sandbox_sha256=started.sandbox_sha256(),
+        sandbox_sha256=started.sandbox_sha256,
         sandbox_driver=started.plan.driver.value,
         exchanges=exchanges,
         stopped=stopped if ending.is_from_outside else None,

@@ -354,3 +354,40 @@ def events_of(desk: Desk, session: str) -> list[Any]:
     """The events of a log but for times and the session's own id."""
     log = desk.folder / ".assay" / "sessions" / session / "log.jsonl"
     return [json.loads(json.dumps([each.name, each.raw]).replace(session, "SESSION")) for each in read_events(log)]
+
+
+@pytest.mark.parametrize("host", ["http://x/", "", "a b", "-x", "host:99999"])
+def test_what_is_no_host_cannot_be_granted(desk: Desk, host: str) -> None:
+    said = desk.assay(
+        "session", "run", "--task", "x", "--project", "fixture", "--provider", "scripted", "--model", "script.json",
+        "--allow-host", host,
+    )  # fmt: skip
+    assert (said.code, said.out) == (1, "")
+    assert repr(host) in said.err
+    assert not (desk.folder / ".assay" / "sessions").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (["--sandbox", "microvm"], 2, "microvm is not configured here"),
+        (["--sandbox", "none"], 2, "ASSAY_UNSAFE_NO_SANDBOX=1"),
+        (["--sandbox", "docker"], 1, "unknown sandbox driver 'docker'"),
+        (["--base-commit", "nowhere"], 1, "base_commit 'nowhere' is no commit of"),
+        (["--provider", "hosue"], 1, "there is no provider 'hosue'"),
+        (["--model", "nowhere.json"], 1, "nowhere.json: the script cannot be read"),
+        (["--project", "nowhere"], 1, "nowhere is no folder"),
+        (["--max-cost", "1 dollar"], 1, "expected an amount and a currency"),
+        (["--task", " "], 1, "--task is empty"),
+    ],
+)
+def test_what_cannot_be_run_is_one_clear_line_and_leaves_no_session(
+    desk: Desk, options: list[str], code: int, told: str
+) -> None:
+    said = desk.assay(
+        "session", "run", "--task", "x", "--project", "fixture", "--provider", "scripted", "--model", "script.json",
+        *options,
+    )  # fmt: skip
+    assert (said.code, said.out, said.err.count("\n")) == (code, "", 1)
+    assert told in said.err
+    assert not (desk.folder / ".assay" / "sessions").exists()
