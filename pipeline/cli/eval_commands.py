@@ -12,8 +12,12 @@ from pipeline.cli import provenance_flags as provenance
 from pipeline.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipeline.records.eval_spec import EvalSpec
     from pipeline.records.report import Report
+    from pipeline.session.session_files import SessionLog
+    from pipeline.session.spec_file import LoadedSpec
 
 FormatOption = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
@@ -51,22 +55,21 @@ def check(
     import os
 
     import pipeline
-    from pipeline.cli.exit_codes import tell
     from pipeline.cli.trajectory_file import TrajectoryFile
     from pipeline.sandbox.drivers import driver_named
     from pipeline.session.check import CheckOptions, check_session
     from pipeline.session.session_files import session_log
-    from pipeline.session.spec_file import load_spec, names_beyond_the_known
+    from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
 
     target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite)
     loaded = load_spec(spec, "check")
     driver = None if sandbox is None else driver_named(sandbox)
     settings = CheckOptions(pipeline.__version__, os.environ, _folder(project), driver, skip_tests)
-    for remark in names_beyond_the_known(loaded.spec):
-        tell(f"{spec}: {remark}")
+    tell_of_spec(loaded)
     opened = open_store(store)
     with session_log(session, opened) as log:
+        tell_of_other_file(log)
         bound = None if target is None else target.check(loaded, log, opened, settings)
         report = check_session(loaded, log, settings) if bound is None else bound.report
     if target is not None and bound is not None:
@@ -77,8 +80,28 @@ def check(
     return status
 
 
-def show_report(report: Report, spec: EvalSpec, output: str) -> int:
-    """Print a report; the exit status that it stands for."""
+def tell_of_spec(loaded: LoadedSpec) -> None:
+    """Say on stderr what is odd about a spec, and yet allowed."""
+    from pipeline.cli.exit_codes import tell
+    from pipeline.cli.screen import printable
+    from pipeline.session.spec_file import names_beyond_the_known
+
+    for remark in names_beyond_the_known(loaded.spec):
+        tell(printable(f"{loaded.path}: {remark}"))
+
+
+def tell_of_other_file(log: SessionLog) -> None:
+    """Say on stderr that what was given as a log is something else, before findings that say so at length."""
+    from pipeline.cli.exit_codes import tell
+    from pipeline.cli.screen import printable
+    from pipeline.session.other_files import why_no_log
+
+    if why := why_no_log(log.path):
+        tell(printable(why))
+
+
+def show_report(report: Report, spec: EvalSpec, output: str, remarks: Sequence[str] = ()) -> int:
+    """Print a report, and what is known of the session beside it; the exit status that it stands for."""
     from pipeline.cli.exit_codes import ExitCode
     from pipeline.cli.report_view import print_report
     from pipeline.cli.screen import print_document
@@ -87,7 +110,7 @@ def show_report(report: Report, spec: EvalSpec, output: str) -> int:
     if output == "json":
         print_document(report)
     else:
-        print_report(report, spec.reward_weights.model_dump())
+        print_report(report, spec.reward_weights.model_dump(), remarks)
     if is_audit_gap(report):
         return ExitCode.AUDIT_GAP
     return ExitCode.DONE if report.passed else ExitCode.GATE_NOT_MET

@@ -9,7 +9,7 @@ import typer
 
 from pipeline.cli import options
 from pipeline.cli import provenance_flags as provenance
-from pipeline.cli.eval_commands import FormatOption
+from pipeline.cli.eval_commands import FormatOption, tell_of_spec
 from pipeline.cli.session_commands import AgentOption, ProvidersOption, SandboxOption
 
 if TYPE_CHECKING:
@@ -56,12 +56,13 @@ def run(
     """
     import os
 
-    from pipeline.cli.exit_codes import ExitCode, tell
+    from pipeline.cli.exit_codes import tell
     from pipeline.cli.live_session import live_provider, this_world
+    from pipeline.cli.screen import printable
     from pipeline.cli.trajectory_file import TrajectoryFile
-    from pipeline.records.audit_names import EndReason
     from pipeline.session.configure import AgentChoice, agent_config, load_agent_file
     from pipeline.session.eval_session import LiveAgent, run_spec
+    from pipeline.session.named_files import check_before_run
     from pipeline.session.spec_file import load_spec
     from pipeline.store import open_store
 
@@ -75,14 +76,13 @@ def run(
     assert asked.provider is not None  # a spec for a run has both
     live = live_provider(asked.provider, asked.model, providers, os.environ)
     config = agent_config(choice, file, live.profile, live.model)
+    tell_of_spec(loaded)
+    for remark in check_before_run(loaded, project, skip_tests=skip_tests):
+        tell(printable(remark))
     runner = LiveAgent(config, live.model, live.provider, live.redactor)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
     one = run_spec(loaded, runner, open_store(store), this_world(is_quiet=quiet), settings, overwrite=overwrite)
-    status = _told(one, loaded, output, target)
-    if one.outcome.ending.reason is EndReason.CANCELED_BY_USER:
-        tell(f"interrupted; session {one.outcome.session} is kept")
-        return ExitCode.INTERRUPTED
-    return status
+    return _unless_interrupted(one, _told(one, loaded, output, target))
 
 
 def replay(
@@ -129,17 +129,31 @@ def _settings(project: Path | None, sandbox: str | None, *, skip_tests: bool) ->
     return CheckOptions(pipeline.__version__, os.environ, project, driver, skip_tests)
 
 
+def _unless_interrupted(one: Evaluated, status: int) -> int:
+    from pipeline.cli.exit_codes import ExitCode, tell
+    from pipeline.records.audit_names import EndReason
+
+    if one.outcome.ending.reason is not EndReason.CANCELED_BY_USER:
+        return status
+    tell(f"interrupted; session {one.outcome.session} is kept")
+    return ExitCode.INTERRUPTED
+
+
 def _told(one: Evaluated, loaded: LoadedSpec, output: str, target: TrajectoryFile | None) -> int:
     import pipeline
     from pipeline.cli.eval_commands import show_report
     from pipeline.cli.exit_codes import tell
     from pipeline.cli.screen import printable
     from pipeline.records.audit_names import EndReason
+    from pipeline.session.call_errors import call_errors_of
 
     bound = None if target is None else one.trajectory(pipeline.__version__)
     if target is not None and bound is not None:
         target.write(bound)
-    status = show_report(one.report, loaded.spec, output)
+    remark = call_errors_of(one.log).remark()
+    if remark and output == "json":
+        tell(printable(remark))
+    status = show_report(one.report, loaded.spec, output, [remark] if remark else [])
     if target is not None and bound is not None and output == "text":
         target.tell(bound)
     if one.outcome.ending.reason is EndReason.ERRORED:

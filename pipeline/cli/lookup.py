@@ -34,7 +34,8 @@ def find_run_id(store: Store, text: str) -> str:
     if len(close) > 1:
         some = ", ".join(sorted(close, reverse=True)[:N_SHOWN])
         raise InputError(
-            f"{text!r} stands for {len(close)} runs ({some}{', …' * (len(close) > N_SHOWN)}); give more of one"
+            f"{text!r} stands for {len(close)} runs of {store.display} ({some}{', …' * (len(close) > N_SHOWN)}); "
+            "give more of one"
         )
     return close[0]
 

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
 MAX_LINES = 20  # of a detail such as what a test printed: its end; the report itself has all of it
 _INDENT = " " * 10
-_COLUMN = 36  # characters up to which columns are aligned; longer names and values push the rest of their line
+_NAME = 60  # characters of a name; a longer one has a line of its own, so that the columns below it stay where they are
+_EXPECTED = 40  # characters beside which `actual` stands, as many as a commit has; it stands below what is longer
 _DIGEST = 12  # characters of a digest or commit that are shown where it is as expected
 _HEX = re.compile(r"[0-9a-f]{40,}")
 
 
-def print_report(report: Report, weights: Mapping[str, float]) -> None:
+def print_report(report: Report, weights: Mapping[str, float], remarks: Sequence[str] = ()) -> None:
     """Show a report.
 
     Args:
         weights: of the components, as the spec has them.
+        remarks: what is known of the session beside the report.
     """
     print(f"{paint(printable(report.name), 'bold')}, session {printable(report.session or '-')}")
     for owner in dict.fromkeys(finding.category for finding in report.findings):
@@ -37,15 +39,29 @@ def print_report(report: Report, weights: Mapping[str, float]) -> None:
         _print_group(group)
     print()
     _print_figures(report, weights)
+    for remark in remarks:
+        print(paint(printable(remark), "yellow"))
+    if report.fault_owner is not None:
+        print(paint(f"no evidence about the model: what failed is owned by {report.fault_owner}", "yellow"))
+    print(paint("passed", "green") if report.passed else paint("failed", "red"))
 
 
 def _print_group(findings: Sequence[Finding]) -> None:
     cells = [(printable(finding.name), *_sides(finding)) for finding in findings]
-    names, lefts = (min(max(len(row[column]) for row in cells), _COLUMN) for column in (0, 1))
+    names, lefts = (
+        max((len(row[column]) for row in cells if len(row[column]) <= most), default=0)
+        for column, most in ((0, _NAME), (1, _EXPECTED))
+    )
     told: Sequence[str] = ()
     for finding, (name, expected, actual) in zip(findings, cells, strict=True):
         mark = paint("ok    ", "green") if finding.passed else paint("FAILED", "red")
-        print(f"  {mark}  {name:<{names}}  expected {expected:<{lefts}}  actual {actual}")
+        if len(name) > names:
+            print(f"  {mark}  {name}")
+        before_values = f"{_INDENT}{'':<{names}}  " if len(name) > names else f"  {mark}  {name:<{names}}  "
+        if len(expected) > lefts:
+            print(f"{before_values}expected {expected}\n{_INDENT}{'':<{names}}  actual   {actual}")
+        else:
+            print(f"{before_values}expected {expected:<{lefts}}  actual {actual}")
         before, told = told, _detail(finding)
         for line in told if told != before else ():  # one reason may hold for many: it is told at the first
             print(paint(f"{_INDENT}{line}".rstrip(), "dim"))
@@ -85,16 +101,32 @@ def _print_figures(report: Report, weights: Mapping[str, float]) -> None:
             ("config", report.config_sha256),
             ("sandbox", _sandbox(report)),
             ("score", f"{report.score:.4f} ({n_passed} of {len(report.findings)} passed)"),
-            ("reward", "-" if report.reward is None else f"{report.reward:.4f}"),
+            ("reward", _reward(report, _unjudged(report, weights))),
         ]
     )
-    rows = [[name, value, f"{weights[name]:g}"] for name, value in sorted(report.reward_components.items())]
+    unjudged = _unjudged(report, weights)
+    values: dict[str, float | None] = dict.fromkeys(unjudged)
+    values.update({str(name): value for name, value in report.reward_components.items()})
     print()
+    rows = [[name, value, f"{weights[name]:g}"] for name, value in sorted(values.items())]
     print_table(["component", "value", "weight"], rows, right=("value", "weight"), whole=("component",))
+    if unjudged:
+        print("-: nothing was judged of it, so it is no part of the reward, neither as 0 nor as 1")
     print()
-    if report.fault_owner is not None:
-        print(paint(f"no evidence about the model: what failed is owned by {report.fault_owner}", "yellow"))
-    print(paint("passed", "green") if report.passed else paint("failed", "red"))
+
+
+def _unjudged(report: Report, weights: Mapping[str, float]) -> Sequence[str]:
+    """Components that have a weight and no finding."""
+    return [name for name, weight in sorted(weights.items()) if weight > 0 and name not in report.reward_components]
+
+
+def _reward(report: Report, unjudged: Sequence[str]) -> str:
+    """The reward, and why it is not to be believed where the evidence itself failed."""
+    value = "-" if report.reward is None else f"{report.reward:.4f}"
+    if report.fault_owner is None:
+        return value
+    missing = f"; nothing was judged of {', '.join(unjudged)}" if unjudged else ""
+    return f"{value} (no evidence about the model{missing})"
 
 
 def _sandbox(report: Report) -> str | None:

@@ -53,15 +53,15 @@ def run(
 
     from pipeline.cli.live_session import live_provider, this_world
     from pipeline.cli.session_view import print_outcome
-    from pipeline.errors import InputError
+    from pipeline.cli.uncommitted_view import tell_of_uncommitted
     from pipeline.records.eval_spec import Limits
     from pipeline.sandbox.drivers import Driver, driver_named
+    from pipeline.session.call_errors import call_errors_of
     from pipeline.session.configure import AgentChoice, agent_config, load_agent_file
     from pipeline.session.run import Plan, run_session
     from pipeline.store import open_store
 
-    if not task.strip():
-        raise InputError("--task is empty; expected what the agent is to do")
+    _check_task(task)
     amount, currency = _money(max_cost)
     choice = AgentChoice(None, Limits(max_turns=max_turns), amount, currency, has_network=bool(allow_host))
     file = load_agent_file(agent)
@@ -75,8 +75,10 @@ def run(
         driver=driver_named(sandbox) if sandbox else Driver.NATIVE,
         network_hosts=tuple(allow_host or ()),
     )
-    with run_session(plan, live.provider, open_store(store), this_world(is_quiet=quiet), live.redactor) as outcome:
-        print_outcome(outcome, is_json=output == "json")
+    opened = open_store(store)
+    tell_of_uncommitted(project, base_commit, opened)
+    with run_session(plan, live.provider, opened, this_world(is_quiet=quiet), live.redactor) as outcome:
+        print_outcome(outcome, call_errors_of(outcome.log.read_bytes()), is_json=output == "json")
         return exit_status(outcome)
 
 
@@ -86,6 +88,13 @@ def exit_status(outcome: Outcome) -> int:
         "finished": 0, "canceled_by_user": 3, "errored": 2, "turn_limit": 4, "no_progress": 6, "budget_reached": 7,
         "handed_over": 8, "empty_response": 10, "refused_by_model": 11, "rate_limited": 12,
     }.get(outcome.ending.reason.value, 2)  # fmt: skip
+
+
+def _check_task(task: str) -> None:
+    from pipeline.errors import InputError
+
+    if not task.strip():
+        raise InputError("--task is empty; expected what the agent is to do")
 
 
 def _money(text: str | None) -> tuple[float | None, str | None]:

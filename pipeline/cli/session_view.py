@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from pipeline.cli.screen import print_facts, print_json, printable
 
 if TYPE_CHECKING:
+    from pipeline.session.call_errors import CallErrors
     from pipeline.session.run import Outcome
 
 
-def print_outcome(outcome: Outcome, *, is_json: bool) -> None:
-    """Show the end of a session, and where its log is."""
+def print_outcome(outcome: Outcome, errors: CallErrors, *, is_json: bool) -> None:
+    """Show the end of a session, what went wrong with its calls, and where its log is."""
     ending = outcome.ending
     if is_json:
         print_json(
@@ -21,6 +22,10 @@ def print_outcome(outcome: Outcome, *, is_json: bool) -> None:
                 "detail": ending.detail,
                 "result": ending.result,
                 "turns": outcome.n_turns,
+                "tool_calls": errors.n_calls,
+                "tool_errors": errors.n_errors,
+                "failed_commands": errors.n_failed_commands,
+                "first_error": errors.first or None,
                 "cost": dict(outcome.cost),
                 "unpriced_requests": outcome.n_unpriced,
                 "base_commit": outcome.base_commit,
@@ -35,6 +40,7 @@ def print_outcome(outcome: Outcome, *, is_json: bool) -> None:
             ("session", outcome.session),
             ("ended", f"{ending.reason.value}{f': {printable(ending.detail)}' if ending.detail else ''}"),
             ("turns", str(outcome.n_turns)),
+            ("calls", printable(errors.remark()) or str(errors.n_calls)),
             ("cost", _cost(outcome)),
             ("log", str(outcome.log)),
             ("changes", str(outcome.log.with_name("end.patch"))),

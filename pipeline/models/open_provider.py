@@ -15,6 +15,7 @@ from pipeline.models.redacted import Redactor, secret_values
 from pipeline.models.scripted import ScriptedProvider, read_script
 from pipeline.models.timing import Timing
 from pipeline.records.provider_profile import ProviderProfile
+from pipeline.records.script import ENDINGS
 
 
 def open_provider(
@@ -91,8 +92,11 @@ def _key(profile: ProviderProfile, environment: Mapping[str, str]) -> str | None
 def _script(profile: ProviderProfile, model: str | None) -> Path:
     if profile.script is not None:
         return profile.folder / profile.script
-    if model is None:
+    if model is None or not (model.endswith(ENDINGS) or Path(model).exists()):
+        named = "" if model is None else f", and the model {model!r} is no file of one"
         raise InputError(
-            f"provider {profile.name!r} has no script: give the path of one as the model, or as the profile's script"
+            f"provider {profile.name!r} is of kind scripted and has no field script{named}; write it into the profile: "
+            f"{{name: {profile.name}, kind: scripted, script: answers.yaml}} (relative to the profile's file), "
+            "or give the path of a script as the model"
         )
     return Path(model)

@@ -7,8 +7,11 @@ from pipeline.sandbox.end_state import Change, change_of, changed_workspace
 from pipeline.sandbox.limits import SandboxLimits
 from pipeline.sandbox.profile import SandboxProfile, profile_of
 from pipeline.sandbox.run import run_sandboxed
+from pipeline.sandbox.uncommitted import Uncommitted, uncommitted_in
 from pipeline.sandbox.workspace import (
     Workspace,
+    commit_paths,
+    matches_globs,
     resolve_commit,
     restore_files,
     sweep_workspaces,
@@ -28,20 +31,24 @@ __all__ = [
     "SandboxLimits",
     "SandboxProfile",
     "SandboxedCommand",
+    "Uncommitted",
     "Workspace",
     "change_of",
     "changed_workspace",
     "check_driver",
+    "commit_paths",
     "digest_beneath",
     "driver_named",
     "kind_beneath",
     "list_beneath",
+    "matches_globs",
     "profile_of",
     "read_beneath",
     "resolve_commit",
     "restore_files",
     "run_sandboxed",
     "sweep_workspaces",
+    "uncommitted_in",
     "workspace_copy",
     "workspace_of",
     "write_beneath",

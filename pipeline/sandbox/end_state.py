@@ -119,8 +119,8 @@ def _write_tree(repository: Repository, folder: Path, scratch: Path, known: list
         for entry in list_beneath(folder, leave_out=frozenset({".git"})):
             if entry.kind not in (Kind.FILE, Kind.LINK) or not is_tree_path(entry.path):
                 continue
-            data = _content(folder, entry)
-            object_id = _blob_id(data, width)
+            data = content_of(folder, entry)
+            object_id = blob_id(data, width)
             if object_id not in ids:
                 ids.add(object_id)
                 (fresh / object_id).write_bytes(data)
@@ -134,7 +134,12 @@ def _write_tree(repository: Repository, folder: Path, scratch: Path, known: list
     return _checked(repository, ("write-tree",), index=index).decode("ascii").strip()
 
 
-def _content(folder: Path, entry: Entry) -> bytes:
+def content_of(folder: Path, entry: Entry) -> bytes:
+    """The bytes of a file, or where a link leads.
+
+    Raises:
+        WorkspaceError: it is larger than a file that is held in memory, or cannot be read.
+    """
     return (
         link_text(folder, entry.path)
         if entry.kind is Kind.LINK
@@ -148,7 +153,8 @@ def _mode(entry: Entry) -> bytes:
     return b"100755" if entry.is_executable else b"100644"
 
 
-def _blob_id(data: bytes, width: int) -> str:
+def blob_id(data: bytes, width: int) -> str:
+    """The id that git gives to bytes, of 40 or 64 characters."""
     digest = hashlib.sha256 if width == 64 else hashlib.sha1
     return digest(b"blob %d\0%b" % (len(data), data)).hexdigest()
 

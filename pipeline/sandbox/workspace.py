@@ -73,6 +73,18 @@ def resolve_commit(fixture: Path, base_commit: str = "HEAD") -> str | None:
         return repository.commit_of(base_commit)
 
 
+def commit_paths(fixture: Path, base_commit: str = "HEAD") -> frozenset[str] | None:
+    """The paths of a commit's files; None where the fixture has no git and none but HEAD is asked for.
+
+    Raises:
+        InputError, WorkspaceError: see `resolve_commit`.
+    """
+    if resolve_commit(fixture, base_commit) is None:
+        return None
+    with lent_repository(fixture) as repository:
+        return frozenset(file.path for file in repository.files(repository.commit_of(base_commit)))
+
+
 @contextmanager
 def workspace_of(fixture: Path, base_commit: str = "HEAD") -> Iterator[Workspace]:
     """A fixture as it is at its base commit; one without git is copied.
@@ -126,13 +138,13 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
         WorkspaceError: no file of the commit matches a glob; the repository cannot be read.
     """
     with lent_repository(fixture) as repository:
-        files = [file for file in repository.files(commit) if _matches(file.path, globs)]
+        files = [file for file in repository.files(commit) if matches_globs(file.path, globs)]
         for glob in globs:
-            if not any(_matches(file.path, [glob]) for file in files):
-                raise WorkspaceError(f"test_files: no file of {commit} matches {glob!r}")
+            if not any(matches_globs(file.path, [glob]) for file in files):
+                raise WorkspaceError(f"test_files: no file of the fixture at {commit} matches {glob!r}")
         with told_of_tree("test_files cannot be restored"):
             for entry in list(list_beneath(workspace)):
-                if _matches(entry.path, globs):
+                if matches_globs(entry.path, globs):
                     _remove(workspace, entry.path)
             for file in files:
                 _make_way(workspace, file.path)
@@ -332,7 +344,8 @@ def _remove(tree: Path, path: str) -> None:
             os.unlink(last, dir_fd=at)
 
 
-def _matches(path: str, globs: Sequence[str]) -> bool:
+def matches_globs(path: str, globs: Sequence[str]) -> bool:
+    """Whether one of the globs, as `restore_files` takes them, fits a path."""
     return any(_pattern(glob).fullmatch(path) for glob in globs)
 
 

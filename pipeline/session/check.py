@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import InputError, WorkspaceError
+from pipeline.errors import InputError, SandboxError, WorkspaceError
 from pipeline.records.eval_spec import EvalSpec
 from pipeline.records.report import Finding, Report
 from pipeline.sandbox import Driver, changed_workspace, check_driver
@@ -94,7 +94,8 @@ def judge(
     results: Sequence[CommandResult] | None = None if options.skip_tests else ()
     if _has_commands(spec, options) and not tree.problem:
         base, driver = _base_of_tests(spec, tree, began), options.driver or driver_of(spec)
-        results = run_commands(spec, CommandSetting(left.fixture, left.tree, base, driver, options.environment))
+        with _told_of_skipping():
+            results = run_commands(spec, CommandSetting(left.fixture, left.tree, base, driver, options.environment))
     return evaluate(
         spec, evidence, tree, results, spec_sha256=loaded.sha256, version=options.version, session=session, first=first
     )
@@ -106,7 +107,7 @@ def _tree_of(folder: Path, log: SessionLog, evidence: LogEvidence, options: Chec
     if log.is_cut_off and options.project is None:
         yield SessionTree(folder, folder, "the session was cut off before it ended, so that its tree is not known")
         return
-    if log.patch is None or options.project is not None:
+    if log.patch is None or options.project is not None or not folder.is_dir():  # which is told as such
         yield SessionTree(folder, folder)
         return
     began = evidence.facts.base_commits if evidence.facts is not None else ()
@@ -128,7 +129,17 @@ def _has_commands(spec: EvalSpec, options: CheckOptions) -> bool:
 
 def _check_driver(spec: EvalSpec, options: CheckOptions) -> None:
     if _has_commands(spec, options):
-        check_driver(options.driver or driver_of(spec), options.environment)
+        with _told_of_skipping():
+            check_driver(options.driver or driver_of(spec), options.environment)
+
+
+@contextmanager
+def _told_of_skipping() -> Iterator[None]:
+    """Say of a sandbox that cannot be had what can be done without one."""
+    try:
+        yield
+    except SandboxError as error:
+        raise SandboxError(f"{error}; --skip-tests checks everything but the spec's commands") from None
 
 
 def driver_of(spec: EvalSpec) -> Driver:

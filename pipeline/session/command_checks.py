@@ -61,7 +61,8 @@ def _told(result: CommandResult) -> str:
     """For a person: what is to be known about the judgement, then what the command printed."""
     if result.not_started:
         return f"could not be started, though it starts on the untouched fixture: {result.not_started}"
-    lines = [] if result.is_sandboxed else [NOT_SANDBOXED]
+    lines = [result.absent] if result.absent else []
+    lines += [] if result.is_sandboxed else [NOT_SANDBOXED]
     lines += [] if result.is_protected else [NOT_PROTECTED]
     if result.is_cut:
         lines.append("the output is cut:")

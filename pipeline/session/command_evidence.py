@@ -13,12 +13,14 @@ from pipeline.sandbox import (
     Driver,
     Ended,
     SandboxedCommand,
+    commit_paths,
     restore_files,
     run_sandboxed,
     workspace_copy,
     workspace_of,
 )
 from pipeline.session.evidence import CommandResult
+from pipeline.session.named_files import absent_files, lacks_files, never_there
 
 MAX_OUTPUT_BYTES = 64 << 10  # of one command: what a report keeps of it
 _STOPPED = frozenset({Ended.TIMED_OUT, Ended.OUT_OF_MEMORY})
@@ -70,13 +72,27 @@ def _restore(spec: EvalSpec, setting: CommandSetting, tree: Path) -> str:
 
 
 def _run_on(test: TestCommand, spec: EvalSpec, setting: CommandSetting, tree: Path) -> CommandResult:
+    paths = _paths_of_base(setting) if lacks_files(test.argv, tree) else None
+    if why := never_there(test.argv, spec, paths):
+        return CommandResult(test.name, not_started=why, starts_on_fixture=False)
     try:
         outcome = _run(test, spec, setting, tree)
     except (WorkspaceError, InputError) as error:
         return _not_started(test, spec, setting, str(error))
     if outcome.ended is Ended.COULD_NOT_START:
         return _not_started(test, spec, setting, outcome.reason or "no reason is known")
-    return _result(test, spec, outcome)._replace(is_sandboxed=setting.driver is not Driver.NONE)
+    result = _result(test, spec, outcome)._replace(is_sandboxed=setting.driver is not Driver.NONE)
+    if result.exit_status in (None, 0):
+        return result
+    return result._replace(absent=absent_files(test.argv, tree, paths))
+
+
+def _paths_of_base(setting: CommandSetting) -> frozenset[str] | None:
+    """Of the commit from which the session began; None: there is none to look at."""
+    try:
+        return None if setting.base_commit is None else commit_paths(setting.fixture, setting.base_commit)
+    except (WorkspaceError, InputError):
+        return None
 
 
 def _not_started(test: TestCommand, spec: EvalSpec, setting: CommandSetting, reason: str) -> CommandResult:

@@ -78,5 +78,7 @@ class CommandResult(NamedTuple):
     """Whether there was more."""
     is_protected: bool = False
     """Whether the files that judge were restored from the base commit."""
+    absent: str = ""
+    """Of one that failed: a file that its argv names and that is not there; empty: there is none."""
     is_sandboxed: bool = True
     """Whether it ran in isolation, and not with all rights of the caller."""

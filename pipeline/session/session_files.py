@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,10 @@ from pipeline.store.scratch import scratch_folder
 
 LOG, RECORD, CONFIG = "log.jsonl", "session.json", "config.json"
 CAPTURE, END_PATCH, REPORT = "capture.json", "end.patch", "report.json"
+
+N_SHOWN = 5  # candidates in a message
+_PART_OF_ID = re.compile(r"[0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{4,26}")
+"""What may be the beginning or the end of an id. Three characters are the same in all ids of a year."""
 
 
 class SessionLog(NamedTuple):
@@ -35,25 +40,45 @@ def session_log(text: str, store: Store) -> Iterator[SessionLog]:
     """The log that an id or a path stands for, for as long as the block lasts.
 
     Args:
-        text: the id of a session of the store, the path of a log, or the folder of one.
+        text: the id of a session of the store, the beginning or the end of one, the path of a log, or its folder.
         store: where sessions are looked for; one that is not local is read once, to a temporary file.
 
     Raises:
-        InputError: there is neither such a session nor such a file.
+        InputError: there is neither such a session nor such a file, or the text stands for several sessions.
     """
-    if is_session_id(text):
-        folder = f"sessions/{text}"
-        has_log = store.exists(f"{folder}/{LOG}")
-        if has_log:
-            with _local_copy(store, f"{folder}/{LOG}") as path:
-                patch = f"{folder}/{END_PATCH}"
-                changed = store.read(patch) if store.exists(patch) else None
-                is_cut_off = changed is None and store.exists(f"{folder}/{RECORD}")
-                yield SessionLog(path, text, changed, is_cut_off)
-            return
-        if not os.path.lexists(text):
-            raise InputError(f"there is no session {text} in {store.display}; name its store with --store, or its log")
-    yield _named(_log_file(text))
+    session = _session_named(text, store)
+    if session is None:
+        yield _named(_log_file(text, store))
+        return
+    folder = f"sessions/{session}"
+    with _local_copy(store, f"{folder}/{LOG}") as path:
+        patch = f"{folder}/{END_PATCH}"
+        changed = store.read(patch) if store.exists(patch) else None
+        is_cut_off = changed is None and store.exists(f"{folder}/{RECORD}")
+        yield SessionLog(path, session, changed, is_cut_off)
+
+
+def _session_named(text: str, store: Store) -> str | None:
+    """The id of the session that a text stands for; None: it is a path."""
+    if is_session_id(text) and store.exists(f"sessions/{text}/{LOG}"):
+        return text
+    if not _PART_OF_ID.fullmatch(text) or os.path.lexists(text):
+        return None
+    part = text.upper()
+    close = [
+        each
+        for each in store.list_folders("sessions")
+        if (each.startswith(part) or each.endswith(part)) and store.exists(f"sessions/{each}/{LOG}")
+    ]
+    if len(close) > 1:
+        some = f"{', '.join(close[: -N_SHOWN - 1 : -1])}{', …' * (len(close) > N_SHOWN)}"
+        raise InputError(f"{text!r} stands for {len(close)} sessions of {store.display} ({some}); give more of one")
+    if not close:
+        raise InputError(
+            f"there is no session {text} in {store.display}, and no such file here; "
+            "name its store with --store, or the path of its log"
+        )
+    return close[0]
 
 
 def _named(path: Path) -> SessionLog:
@@ -65,7 +90,7 @@ def _named(path: Path) -> SessionLog:
     return SessionLog(path, None, changed, is_cut_off=changed is None)
 
 
-def _log_file(text: str) -> Path:
+def _log_file(text: str, store: Store) -> Path:
     path = Path(os.path.expanduser(text))
     if os.path.isdir(path):
         path /= LOG
@@ -76,7 +101,9 @@ def _log_file(text: str) -> Path:
         is_there = False
     if not is_there:
         named = str(path) if text else text
-        raise InputError(f"{named!r}: there is no such log; expected the id of a session, or the path of its log")
+        raise InputError(
+            f"{named!r}: there is no such log; expected the path of one, or the id of a session of {store.display}"
+        )
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from pipeline.records.digest import digest_bytes
 from pipeline.records.eval_spec import EvalSpec
 from pipeline.records.names import nearest
 from pipeline.records.spec_file import NOTHING, Command, check_ending, parse_spec
+
+_WILD = re.compile(r"[*?]")
 
 
 class LoadedSpec(NamedTuple):
@@ -60,7 +63,8 @@ def load_spec(
 def names_beyond_the_known(spec: EvalSpec) -> Iterator[str]:
     """What to tell of names that the format does not know: its lists are open, and yet they may be misspelt.
 
-    An event that is forbidden by a misspelt name is never found, and its check passes.
+    An event that is forbidden by a misspelt name is never found, and its check passes; so does the check of a path
+    that was meant as a pattern.
     """
     expect = spec.expect
     for field, names, known in (
@@ -73,6 +77,10 @@ def names_beyond_the_known(spec: EvalSpec) -> Iterator[str]:
                 hint = nearest(name, known)
                 hint = hint if "did you mean" in hint else ""
                 yield f"expect.{field}: the format lists no name {name!r}; it is looked for as it is{hint}"
+    for field, paths in (("required_paths", expect.required_paths), ("forbidden_paths", expect.forbidden_paths)):
+        for path in paths:
+            if _WILD.search(path):
+                yield f"expect.{field}: {path!r} is the path of one file and no pattern; it is looked for as it is"
 
 
 def _read(path: Path) -> bytes:

@@ -173,6 +173,91 @@ def test_a_session_of_the_store_is_named_by_its_id(desk: Desk) -> None:
     assert "another session" in said.out
 
 
+def test_a_session_is_found_by_the_beginning_or_the_end_of_its_id(desk: Desk) -> None:
+    twin = f"{desk.honest.SESSION[:-4]}ZZZZ"
+    for name in (desk.honest.SESSION, twin):
+        folder = desk.folder / ".assay" / "sessions" / name
+        folder.mkdir(parents=True)
+        (folder / "log.jsonl").write_bytes(desk.log.read_bytes())
+    command = ("eval", "check", desk.spec, "--skip-tests", "--session")
+    for text in (desk.honest.SESSION, desk.honest.SESSION[-4:], desk.honest.SESSION[-6:].lower()):
+        assert desk.assay(*command, text).code == 0
+    said = desk.assay(*command, desk.honest.SESSION[:8])
+    assert (said.code, said.out) == (1, "")
+    assert f"stands for 2 sessions of {desk.folder / '.assay'} ({twin}, {desk.honest.SESSION}); give more" in said.err
+    said = desk.assay(*command, "zzzz")
+    assert (said.code, said.err) == (9, "")  # the twin's folder holds the log of the other
+
+
+OTHERS = {
+    "capture.json": ('{"exchanges":[{"schema":"x"}],"schema":"assay.capture","version":1}', "it is an assay.capture"),
+    "report.json": ('{\n "name": "x",\n "schema": "chock.eval-report"\n}', "it is a chock.eval-report"),
+    "spec.yaml": ("# a spec\nschema: chock.eval\n", "it is a chock.eval"),
+    "spec.zon": ('.{\n    .schema = "chock.eval",\n}', "it is a chock.eval"),
+    "log.jsonl.gz": (b"\x1f\x8b\x08", "it is compressed"),
+    "notes.txt": ("nothing\n", 'its first line is not {"chock_log":1}'),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_file_that_is_no_log_is_told_with_what_it_is_before_its_findings(desk: Desk, name: str) -> None:
+    content, what = OTHERS[name]
+    for folder, give in (
+        (desk.folder, f"give the log beside it, {desk.log}"),
+        (desk.folder / "far", "give the session's"),
+    ):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        said = desk.assay("eval", "check", desk.spec, "--session", folder / name, "--skip-tests")
+        assert said.code == 9
+        assert said.err.startswith(f"assay: {folder / name} is no audit log: {what}; {give}")
+        assert said.err.count("\n") == 1
+
+
+def test_a_path_that_was_meant_as_a_pattern_is_told(desk: Desk) -> None:
+    desk.write_spec(expect={"forbidden_paths": ["*.pyc"]})
+    said = desk.check("--skip-tests")
+    assert said.err == (
+        f"assay: {desk.spec}: expect.forbidden_paths: '*.pyc' is the path of one file and no pattern; "
+        "it is looked for as it is\n"
+    )
+
+
+def test_a_component_of_which_nothing_was_judged_has_no_value_and_a_reward_without_evidence_says_so(desk: Desk) -> None:
+    said = desk.check("--skip-tests")
+    assert re.search(r"^tests +- +1$", said.out, re.MULTILINE)
+    assert re.search(r"^reward +1\.0000$", said.out, re.MULTILINE)
+    assert "-: nothing was judged of it, so it is no part of the reward" in said.out
+    desk.log.write_bytes(desk.log.read_bytes()[:-3])
+    said = desk.check("--skip-tests")
+    assert re.search(
+        r"^reward .* \(no evidence about the model; nothing was judged of .*tests\)$", said.out, re.MULTILINE
+    )
+
+
+def test_columns_stay_aligned_beside_a_long_name_and_a_long_value(desk: Desk) -> None:
+    long = f"src/{'x' * 80}"
+    digest = "0" * 64
+    desk.write_spec(expect={"required_paths": ["src/sum.sh", long, f"src/{'y' * 30}"], "config_sha256": digest})
+    lines = desk.check("--skip-tests").out.splitlines()
+    begin = next(number for number, line in enumerate(lines) if line.startswith("fixture: 2 of")) + 1
+    fixture = lines[begin : lines.index("", begin)]
+    assert {line.index("expected ") for line in fixture if "expected " in line} == {fixture[0].index("expected ")}
+    assert {line.index("actual ") for line in fixture if "actual " in line} == {fixture[0].index("actual ")}
+    assert f"  FAILED  path.required:{long}" in fixture
+    (place,) = [number for number, line in enumerate(lines) if f"expected {digest}" in line]
+    assert lines[place + 1].index("actual ") == lines[place].index("expected ")
+
+
+def test_where_there_is_no_bubblewrap_it_is_told_how_to_go_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.sandbox.drivers._places", lambda _environment: [])
+    said = desk.check()
+    assert (said.code, said.out) == (2, "")
+    for what in ("apt install bubblewrap", "assay[sandbox]", "--skip-tests checks everything but the spec's commands"):
+        assert what in said.err
+    assert desk.check("--skip-tests").code == 0
+
+
 def test_the_same_spec_in_yaml_and_json_gives_the_same_findings(desk: Desk) -> None:
     ours = desk.check("--skip-tests", "--format", "json").json["findings"]
     for name in ("sum.json", "sum.yaml"):
@@ -187,7 +272,10 @@ def test_the_same_spec_in_yaml_and_json_gives_the_same_findings(desk: Desk) -> N
     "options, message",
     [
         (["--session", "nowhere.jsonl"], "there is no such log"),
+        (["--session", "nowhere.jsonl"], "/.assay\n"),
         (["--session", "01K0000000ABCDEFGHJKMNPQRS"], "there is no session 01K0000000ABCDEFGHJKMNPQRS in"),
+        (["--session", "01K00000"], "there is no session 01K00000 in"),
+        (["--session", "01K00000"], "/.assay, and no such file here; name its store with --store"),
         (["--sandbox", "nativ"], "unknown sandbox driver 'nativ'"),
         (["--format", "xml"], "'xml' is not one of 'text', 'json'"),
         (["--provenance-checkpoint", "x@1"], "--provenance-checkpoint is for sessions that are run or replayed"),

@@ -109,6 +109,105 @@ def test_it_is_told_how_far_a_run_is_unless_that_is_not_wanted(desk: Desk) -> No
     assert desk.run(command="replay").err == ""
 
 
+MISSPELT = [
+    {"tool_calls": [{"tool": "exec", "arguments": {"command": "cat nothing"}}]},
+    {"tool_calls": [{"tool": "exce", "arguments": {"command": "ls"}}]},
+    {"tool_calls": [{"tool": "exec", "arguments": {"comand": "ls"}}]},
+    {"text": "done"},
+]
+
+
+def test_calls_that_gave_errors_are_told_below_the_report(desk: Desk) -> None:
+    desk.script(MISSPELT)
+    told = (
+        "of 3 tool calls, 2 gave errors and 1 was a command that failed; "
+        "the first: exce: there is no tool 'exce'; did you mean 'exec'?"
+    )
+    shown = desk.assay("eval", "run", "sum.zon", "--quiet")
+    assert shown.out.splitlines()[-2:] == [told, "failed"]
+    written = desk.run("--overwrite", "--quiet")
+    assert written.err == f"assay: {told}\n"
+    replayed = desk.assay("eval", "replay", "sum.zon")
+    assert told in replayed.out
+    command = (
+        "session",
+        "run",
+        "--task",
+        "x",
+        "--project",
+        "fixture",
+        "--provider",
+        "scripted",
+        "--model",
+        "script.json",
+    )
+    assert f"calls    {told}\n" in desk.assay(*command).out
+    counts = desk.assay(*command, "--output", "json").json
+    assert (counts["tool_calls"], counts["tool_errors"], counts["failed_commands"]) == (3, 2, 1)
+    assert counts["first_error"].startswith("exce: there is no tool")
+
+
+REFUSED_SPECS = {
+    "fixture": ({"fixture": "fixtrue"}, "sum.zon: fixture: 'fixtrue' is no folder; looked for "),
+    "glob": (
+        {"test_files": ["tests", "test/*.sh"]},
+        "sum.zon: test_files: 'test/*.sh' matches no file of the fixture at refs/tags/v1",
+    ),
+    "script": (
+        {"tests": [{"name": "unit", "argv": ["sh", "tests/unti.sh"]}]},
+        "sum.zon: tests.unit: 'tests/unti.sh' is not there in the fixture, and no session can make it",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED_SPECS)
+def test_a_spec_that_no_session_could_pass_is_refused_before_a_model_is_asked(desk: Desk, what: str) -> None:
+    changes, message = REFUSED_SPECS[what]
+    desk.write_spec(**changes)
+    said = desk.run()
+    assert (said.code, said.out, said.err.count("\n")) == (1, "", 1)
+    assert message in said.err
+    assert not (desk.folder / ".assay" / "sessions").exists()
+    if what != "fixture":
+        assert "did you mean 'tests" in said.err
+        assert desk.run("--skip-tests").code in (0, 3)
+
+
+def test_a_file_that_the_session_is_to_make_is_told_and_no_error(desk: Desk) -> None:
+    desk.write_spec(tests=[{"name": "unit", "argv": ["sh", "src/smu.sh"]}])
+    said = desk.run("--quiet")
+    assert said.code == 3
+    assert said.err == (
+        "assay: sum.zon: tests.unit: argv names 'src/smu.sh', which the fixture does not have; "
+        "the session is to make it; did you mean 'src/sum.sh'?\n"
+    )
+    assert failed(said) == {"test:unit": "test"}
+
+
+def test_files_that_are_not_committed_are_told_before_a_session(desk: Desk) -> None:
+    command = (
+        "session",
+        "run",
+        "--task",
+        "x",
+        "--project",
+        "fixture",
+        "--provider",
+        "scripted",
+        "--model",
+        "script.json",
+    )
+    options = ("--quiet", "--store", "fixture/store")
+    assert desk.assay(*command, *options).err == ""
+    (desk.fixture / "src" / "sum.sh").write_text("other\n")
+    for number in range(3):
+        (desk.fixture / f"new-{number}").touch()
+    assert desk.assay(*command, *options).err == (
+        "assay: the session begins at the commit HEAD of fixture; 4 files are not committed there, and it sees nothing "
+        "of them: src/sum.sh (changed), new-0 (new), new-1 (new) and 1 more\n"
+    )
+
+
 def test_a_session_that_gives_up_fails_its_test_and_a_broken_fixture_is_the_fixtures_fault(desk: Desk) -> None:
     desk.script(GIVING_UP)
     gave_up = desk.run()

@@ -14,6 +14,7 @@ from pipeline.models.open_provider import open_provider
 from pipeline.models.profiles import find_profile
 from pipeline.records.audit_content import TextPart, ToolUsePart
 from pipeline.records.exchange import ChatMessage, ChatRequest, Completion
+from pipeline.records.provider_profile import ProviderProfile
 
 REQUEST = ChatRequest(
     model="m", system="", messages=(ChatMessage(role="user", content=(TextPart(text="Mend it."),)),), tools=()
@@ -139,5 +140,13 @@ def test_a_script_that_is_not_there_is_told_with_what_is_expected(tmp_path: Path
 
 
 def test_a_scripted_profile_without_a_script_is_told_how_to_name_one() -> None:
-    with pytest.raises(InputError, match="has no script: give the path of one as the model"):
+    example = r"\{name: house, kind: scripted, script: answers\.yaml\}"
+    house = ProviderProfile(name="house", kind="scripted")
+    for model, said in (
+        (None, "has no field script; write"),
+        ("gpt-5", "and the model 'gpt-5' is no file of one; write"),
+    ):
+        with pytest.raises(InputError, match=rf"{said} it into the profile: {example}"):
+            open_provider(house, model, {})
+    with pytest.raises(InputError, match="or give the path of a script as the model"):
         open_provider(find_profile("scripted", None, {}), None, {})

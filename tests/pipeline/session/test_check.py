@@ -173,6 +173,32 @@ def test_test_files_that_the_base_does_not_have_are_no_pass(place: Place) -> Non
     assert "spec/**" in found(report, "test:unit").detail
 
 
+def test_a_script_that_no_session_can_make_is_the_harness_fault(place: Place) -> None:
+    report = place.check(tests=[{"name": "unit", "argv": ["sh", "tests/unti.sh"]}])
+    finding = found(report, "test:unit")
+    assert (finding.category, finding.actual, report.fault_owner) == ("harness", None, "harness")
+    assert "on the untouched fixture neither: 'tests/unti.sh' is not there in the fixture" in finding.detail
+    assert "did you mean 'tests/unit.sh'" in finding.detail
+
+
+def test_a_file_that_is_not_there_is_told_with_whether_the_fixture_has_it(place: Place) -> None:
+    tests = [
+        {"name": "typo", "argv": ["sh", "nothere.sh"]},
+        {"name": "gone", "argv": ["sh", "src/sum.sh"]},
+        {"name": "other", "argv": ["sh", "-c", "exit 3", "tests/unit.sh"]},
+    ]
+    (place.fixture / "src" / "sum.sh").unlink()
+    report = place.check(tests=tests)
+    assert {found(report, f"test:{each['name']}").category for each in tests} == {"test"}
+    told = [found(report, f"test:{each['name']}").detail.splitlines()[:1] for each in tests]
+    assert told == [
+        ["argv names 'nothere.sh', which is not there, in the fixture neither: unless the session was to make it, "
+         "the spec is misspelt"],
+        ["argv names 'src/sum.sh', which is in the fixture and no longer there: the session took it away"],
+        [],
+    ]  # fmt: skip
+
+
 def test_a_fixture_that_is_not_there_is_told(place: Place) -> None:
     report = place.check(project=place.folder / "nowhere")
     assert report.fault_owner == "fixture"
