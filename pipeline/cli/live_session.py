@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pipeline
 from pipeline.cli.exit_codes import tell
+from pipeline.cli.screen import printable
 from pipeline.models.open_provider import open_provider, redactor_of
 from pipeline.models.profiles import find_profile
 from pipeline.models.provider import Provider
@@ -46,5 +47,5 @@ def this_world(*, is_quiet: bool = False) -> World:
         now_ms=lambda: time.time_ns() // 1_000_000,
         monotonic=time.monotonic,
         random=os.urandom,
-        tell=(lambda _line: None) if is_quiet else tell,
+        tell=lambda line: None if is_quiet else tell(printable(line)),  # names of tools are a model's words
     )

@@ -37,6 +37,7 @@ from pipeline.session.tools.toolbox import Toolbox, specs_of
 from pipeline.store import Store
 
 PRODUCER = "assay"
+MAX_TOLD_CHARACTERS = 160  # of an error, while a session runs
 
 
 class World(NamedTuple):
@@ -185,7 +186,7 @@ async def run_agent(
     tools = _Redacting(Toolbox(config.tools, setting), started.redactor)
     loop = AgentLoop(
         agent, plan.model, specs_of(config.tools), started.provider, tools, log, deadline, standing,
-        started.redactor.request, _teller(config, world),
+        started.redactor.request, _teller(config, world), _error_teller(config, world),
     )  # fmt: skip
     try:
         ending = await _guarded(loop, task)
@@ -214,6 +215,16 @@ def _teller(config: AgentConfig, world: World) -> Callable[[int, Sequence[str]],
         world.tell(
             f"{config.agent_kind}: reply {number} of {of} at most, {passed_s:.1f} s: {', '.join(tools) or 'done'}"
         )
+
+    return tell
+
+
+def _error_teller(config: AgentConfig, world: World) -> Callable[[str, str], None]:
+    """Tells of calls that gave errors: a script or a model that misspells something is seen at once."""
+
+    def tell(tool: str, told: str) -> None:
+        lines = told.strip().splitlines() or [""]
+        world.tell(f"{config.agent_kind}: {tool} gave an error: {lines[-1][:MAX_TOLD_CHARACTERS]}")
 
     return tell
 

@@ -60,6 +60,7 @@ class AgentLoop:
         standing: what it has spent and may do.
         without_secrets: takes secrets out of a request, before it is recorded or sent.
         on_turn: is told of each reply: how many there were, and the tools that it calls.
+        on_error: is told of each call that gave an error: the tool, and what the model is told.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class AgentLoop:
         standing: Standing,
         without_secrets: Callable[[ChatRequest], ChatRequest] = lambda request: request,
         on_turn: Callable[[int, Sequence[str]], object] = lambda _number, _tools: None,
+        on_error: Callable[[str, str], object] = lambda _tool, _told: None,
     ) -> None:
         self.recorder = Recorder()
         self.hosts = HostCounts()
@@ -83,7 +85,8 @@ class AgentLoop:
         self._provider, self._tools, self._log = provider, tools, log
         self._messages: list[ChatMessage] = []
         self._repeats = Repeats()
-        self._stopping, self._without_secrets, self._on_turn = stopping, without_secrets, on_turn
+        self._stopping, self._without_secrets = stopping, without_secrets
+        self._on_turn, self._on_error = on_turn, on_error
 
     async def run(self, task: str) -> Ending:
         """Work on a task. Raises nothing but `asyncio.CancelledError`, and what the disk says of the log."""
@@ -164,6 +167,8 @@ class AgentLoop:
             self.recorder.tool(call.call_id, call.tool, call.arguments, outcome, effects)
             for use in effects.hosts.uses():
                 self.hosts.add(use.host, use.granted, use.refused)
+        if outcome.is_error:
+            self._on_error(call.tool, outcome.result)
         self._log.append(
             ToolResult(
                 call_id=call.call_id, output=outcome.result, is_error=outcome.is_error, truncated=outcome.truncated
