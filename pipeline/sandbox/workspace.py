@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
 from pipeline.sandbox.beneath import Entry, Kind, checked_path, kind_beneath, list_beneath, open_beneath, open_file
-from pipeline.sandbox.git import Repository, TreeFile, git_folder, lent_repository
+from pipeline.sandbox.git import git_folder, lent_repository
+from pipeline.sandbox.git_objects import SUBMODULE, GitObjects, TreeEntry
 from pipeline.store.scratch import scratch_folder, sweep_scratch
 
 PURPOSE = "workspace"
@@ -57,8 +58,8 @@ def resolve_commit(fixture: Path, base_commit: str = "HEAD") -> str | None:
         if base_commit != "HEAD":
             raise WorkspaceError(f"{fixture} is no git repository, so that base_commit {base_commit!r} names nothing")
         return None
-    with lent_repository(fixture) as repository:
-        return repository.commit_of(base_commit)
+    with lent_repository(fixture) as repository, repository.reading() as objects:
+        return objects.commit_of(base_commit)
 
 
 @contextmanager
@@ -77,10 +78,10 @@ def workspace_of(fixture: Path, base_commit: str = "HEAD") -> Iterator[Workspace
     with scratch_folder(PURPOSE) as scratch:
         tree = scratch / "tree"
         tree.mkdir()
-        with lent_repository(fixture) as repository:
-            commit = repository.commit_of(base_commit)
+        with lent_repository(fixture) as repository, repository.reading() as objects:
+            commit = objects.commit_of(base_commit)
             with told_of_tree("the fixture cannot be laid out"):
-                write_files(repository, repository.files(commit), tree)
+                write_files(objects, list(objects.entries(commit)), tree)
         yield Workspace(tree, commit)
 
 
@@ -113,8 +114,8 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
     Raises:
         WorkspaceError: no file of the commit matches a glob; the repository cannot be read.
     """
-    with lent_repository(fixture) as repository:
-        files = [file for file in repository.files(commit) if _matches(file.path, globs)]
+    with lent_repository(fixture) as repository, repository.reading() as objects:
+        files = [file for file in objects.entries(commit) if _matches(file.path, globs)]
         for glob in globs:
             if not any(_matches(file.path, [glob]) for file in files):
                 raise WorkspaceError(f"test_files: no file of {commit} matches {glob!r}")
@@ -124,7 +125,7 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
                     _remove(workspace, entry.path)
             for file in files:
                 _make_way(workspace, file.path)
-            write_files(repository, files, workspace)
+            write_files(objects, files, workspace)
     return tuple(file.path for file in files)
 
 
@@ -208,20 +209,18 @@ def _copy_file(source: Path | int, target: Path | int, entry: Entry, most: int) 
     return size_bytes
 
 
-def write_files(repository: Repository, files: Sequence[TreeFile], tree: Path) -> None:
+def write_files(objects: GitObjects, files: Sequence[TreeEntry], tree: Path) -> None:
     """Lay files of a commit out in a folder of ours; nothing stands at their paths yet.
 
     Raises:
-        WorkspaceError: they are too large together, or a path is not safe.
+        WorkspaceError: they are too large together, an object is none to be believed, or a path is not safe.
     """
-    if sum(file.size_bytes for file in files) > MAX_TREE_BYTES:
-        raise _too_large()
     for file in files:
         _checked_tree_path(file.path)
-        _make_folder(tree, file.path if file.mode == "160000" else file.path.rpartition("/")[0])
+        _make_folder(tree, file.path if file.mode == SUBMODULE else file.path.rpartition("/")[0])
     blobs = [file for file in files if file.mode in ("100644", "100755", "100664", "120000")]
     # Links last, so that no file is ever written through one.
-    for file, data in repository.blobs(sorted(blobs, key=lambda file: file.mode == "120000")):
+    for file, data in objects.blobs(sorted(blobs, key=lambda file: file.mode == "120000"), MAX_TREE_BYTES):
         if file.mode == "120000":
             _make_link(tree, file.path, data)
             continue
