@@ -76,7 +76,7 @@ def test_a_damaged_object_is_told(fixture: Path) -> None:
 def test_another_commit_under_the_name_of_the_base_is_refused(fixture: Path) -> None:
     data = git(fixture, "cat-file", "commit", "HEAD") + "\nand more\n"
     put(place_of(fixture, "HEAD"), "commit", data.encode())
-    with pytest.raises(WorkspaceError, match="'HEAD' is no commit|has other bytes"):
+    with pytest.raises(WorkspaceError, match=r"'HEAD' is no commit|has other bytes"):
         resolve_commit(fixture)
 
 
