@@ -120,7 +120,8 @@ def own_repository() -> Iterator[Repository]:
     """An empty repository of our own, for trees of a fixture without git."""
     with scratch_folder("git") as scratch:
         git_dir = scratch / "repository.git"
-        _initialise(git_dir, "sha1")
+        _initialise(git_dir, "sha1", {})
+        (git_dir / "objects").mkdir()
         yield Repository(git_dir, git_dir / "objects", git_dir, git_dir / "objects")
 
 
@@ -174,8 +175,7 @@ def _lend(fixture: Path, found: Path, scratch: Path) -> Repository:
     git_dir = scratch / "repository.git"
     references = dict(_references(found, common))
     wide = any(len(target) == SHA256_DIGITS for target in references.values())
-    _initialise(git_dir, "sha256" if wide else "sha1")
-    _write_references(git_dir, references)
+    _initialise(git_dir, "sha256" if wide else "sha1", references)
     return Repository(git_dir, common / "objects", fixture)
 
 
@@ -211,7 +211,8 @@ def _write_references(git_dir: Path, references: Mapping[str, str]) -> None:
     for name, target in references.items():
         if name == "HEAD" or " " in target:
             place = git_dir / name
-            place.parent.mkdir(parents=True, exist_ok=True)
+            if name != "HEAD":
+                place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(f"{target}\n", encoding="ascii")
 
 
@@ -246,13 +247,13 @@ def _is_ref(name: str) -> bool:
     return bool(_REF.fullmatch(name)) and name.isascii() and not name.startswith("refs/replace/")
 
 
-def _initialise(git_dir: Path, object_format: str) -> None:
-    """What `git init --bare` makes of an empty template, without the time that a process takes."""
+def _initialise(git_dir: Path, object_format: str, references: Mapping[str, str]) -> None:
+    """What `git init --bare` makes, without the time that a process takes, and without a folder for objects."""
     config = _CONFIG.format(0, "") if object_format == "sha1" else _CONFIG.format(1, _OTHER_FORMAT % object_format)
-    for folder in ("objects", "refs"):
-        (git_dir / folder).mkdir(parents=True)
+    git_dir.mkdir()
+    (git_dir / "refs").mkdir()
     (git_dir / "config").write_text(config, encoding="ascii")
-    (git_dir / "HEAD").write_text(f"{_NO_HEAD}\n", encoding="ascii")
+    _write_references(git_dir, references)
 
 
 def _bare_environment(home: Path) -> dict[str, str]:
