@@ -37,8 +37,6 @@ class Case(NamedTuple):
 
     fixture: Path
     spec: Path
-    spec_without_tests: Path
-    """The same without a command to run."""
 
 
 def make_case(folder: Path) -> Case:
@@ -61,11 +59,10 @@ def make_case(folder: Path) -> Case:
             "end_reason": "finished", "max_turns": 8, "required_events": ["tool.call"], "forbidden_tools": ["browser"],
             "required_paths": [PROGRAM], "forbidden_paths": ["secrets.txt"], "require_no_network": True,
         },
+        "test_files": ["tests"], "tests": [{"name": "empty", "argv": ["sh", TEST]}],
     }  # fmt: skip
-    tests = {"test_files": ["tests"], "tests": [{"name": "empty", "argv": ["sh", TEST]}]}
-    (folder / "spec.json").write_text(json.dumps(spec | tests))
-    (folder / "no-tests.json").write_text(json.dumps(spec))
-    return Case(fixture, folder / "spec.json", folder / "no-tests.json")
+    (folder / "spec.json").write_text(json.dumps(spec))
+    return Case(fixture, folder / "spec.json")
 
 
 def git(folder: Path, *arguments: str) -> str:

@@ -6,6 +6,7 @@ fetched, and nothing that a repository names is run.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -182,7 +183,18 @@ def replace_tree(source: int, target: Path) -> None:
             copy_tree(source, whole)
             for name in os.listdir(target):
                 _remove(target, name)
-            copy_tree(whole, target)
+            _move_into(whole, target)
+
+
+def _move_into(source: Path, target: Path) -> None:
+    """Move what is beneath one folder of ours into another, empty one; copied where that is on another disk."""
+    try:
+        for name in os.listdir(source):
+            os.rename(source / name, target / name)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        copy_tree(source, target)
 
 
 def give_tree_to(tree: int, user_id: int) -> None:
