@@ -19,7 +19,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
-from pipeline.sandbox.beneath import Entry, Kind, checked_path, kind_beneath, list_beneath, open_beneath, open_file
+from pipeline.sandbox.beneath import (
+    Entry,
+    Kind,
+    checked_path,
+    kind_beneath,
+    list_beneath,
+    open_beneath,
+    open_file,
+    opened_folder,
+)
 from pipeline.sandbox.git import git_folder, lent_repository
 from pipeline.sandbox.git_objects import SUBMODULE, GitObjects, TreeEntry
 from pipeline.store.scratch import scratch_folder, sweep_scratch
@@ -137,14 +146,15 @@ def copy_tree(source: Path | int, target: Path | int, *, leave_out: frozenset[st
         WorkspaceError: it is too large, too deep, or cannot be read.
     """
     size_bytes = 0
-    for entry in list_beneath(source, leave_out=leave_out):
-        if entry.kind is Kind.FOLDER:
-            _make_folder(target, entry.path)
-        elif entry.kind is Kind.LINK:
-            _make_link(target, entry.path, link_text(source, entry.path))
-        elif entry.kind is Kind.FILE:
-            with suppress(FileNotFoundError):  # gone meanwhile
-                size_bytes += _copy_file(source, target, entry, MAX_TREE_BYTES - size_bytes)
+    with opened_folder(source) as taken, opened_folder(target) as made:
+        for entry in list_beneath(taken, leave_out=leave_out):
+            if entry.kind is Kind.FOLDER:
+                _make_folder(made, entry.path)
+            elif entry.kind is Kind.LINK:
+                _make_link(made, entry.path, link_text(taken, entry.path))
+            elif entry.kind is Kind.FILE:
+                with suppress(FileNotFoundError):  # gone meanwhile
+                    size_bytes += _copy_file(taken, made, entry, MAX_TREE_BYTES - size_bytes)
     return size_bytes
 
 
@@ -204,7 +214,7 @@ def give_tree_to(tree: int, user_id: int) -> None:
             os.chown(last, user_id, user_id, dir_fd=at, follow_symlinks=False)
 
 
-def _copy_file(source: Path | int, target: Path | int, entry: Entry, most: int) -> int:
+def _copy_file(source: int, target: int, entry: Entry, most: int) -> int:
     if entry.size_bytes > most:  # before the disk is filled with what is not kept
         raise _too_large()
     size_bytes = 0
