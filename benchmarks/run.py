@@ -41,6 +41,8 @@ BENCHMARKS = {
     "start": Benchmark("start_up.py", "Speed"),
     "audit-log": Benchmark("audit_log.py", "Speed"),
     "model-client": Benchmark("model_client.py", "Speed"),
+    "session-overhead": Benchmark("session_overhead.py", "Speed"),
+    "eval-check": Benchmark("eval_check.py", "Speed"),
     "growth": Benchmark("growth.py", "Memory and growth"),
     "overhead": Benchmark("engine_overhead.py", "Memory and growth"),
     "killed": Benchmark("killed_worker.py", "Faults"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from copy import copy
 from typing import Annotated
 
 import typer
@@ -98,8 +100,20 @@ def root(
     """Score datasets at scale: rows in, one committed Parquet result out."""
 
 
+def _as_far_as_asked(arguments: Sequence[str]) -> typer.Typer:
+    """The command line with the one command that is asked for: typer looks through the options of all that it has."""
+    asked = arguments[0] if arguments else ""
+    commands = [each for each in app.registered_commands if each.name == asked]
+    groups = [each for each in app.registered_groups if each.name == asked]
+    if not commands and not groups:  # help, or a name that is none: all are shown
+        return app
+    part = copy(app)
+    part.registered_commands, part.registered_groups = commands, groups
+    return part
+
+
 def run_command_line(arguments: Sequence[str] | None) -> int:
     """Carry out one command line and return its exit status."""
-    command = typer.main.get_command(app)
     given = None if arguments is None else list(arguments)
+    command = typer.main.get_command(_as_far_as_asked(sys.argv[1:] if given is None else given))
     return guarded(lambda: command.main(args=given, prog_name="assay", standalone_mode=False))

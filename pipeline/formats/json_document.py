@@ -1,22 +1,21 @@
-"""JSON as plain values, and where each stands: for specs, whose errors name a line. Refuses what has two readings."""
+"""JSON as plain values, and where each stands: for specs, whose errors name a line. Refuses what has two readings.
+
+What Python's own parser reads without a doubt is not parsed again until somebody asks for a place: the grammar takes
+many times as long, and most specs have no fault.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import re
-from typing import Any
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NoReturn
 
-from lark import Token
-
-from pipeline.errors import InputError
 from pipeline.formats.config_text import config_text
-from pipeline.formats.grammar import Fault, Grammar, Node, fields_of, parse_tree, place_in, place_of, shortened
 from pipeline.formats.located import MAX_DEPTH, MAX_DIGITS, Located, Path, Place
 
-_WORDS = {"null": None, "true": True, "false": False}
-_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
-_FLOAT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+_MOST_CHARACTERS = 100_000  # so that the grammar would not find too many words and signs
 
 
 def read_json(data: bytes, where: str) -> Located:
@@ -30,66 +29,86 @@ def read_json(data: bytes, where: str) -> Located:
         InputError: not UTF-8, not JSON, too large or deep, a field twice, or a number that is not finite.
     """
     text = config_text(data, where)
-    places: dict[Path, Place] = {}
     try:
-        root: Any = parse_tree(_GRAMMAR, text, MAX_DEPTH).children[0]
-        return Located(_value(root, (), places), places)
-    except Fault as fault:
-        raise InputError(f"{where}:{fault.place.line}:{fault.place.column}: {fault.message}") from None
+        return Located(_read_quickly(text), _Places(text, where))
+    except (ValueError, RecursionError):
+        return _by_grammar(text, where)
 
 
-def _value(node: Node, path: Path, places: dict[Path, Place]) -> Any:
-    places.setdefault(path, place_of(node))
-    children: list[Any] = node.children
-    match node.data:
-        case "object":
-            return fields_of(children, path, places, _text, _value)
-        case "array":
-            return [_value(item, (*path, index), places) for index, item in enumerate(children)]
-        case "string":
-            return _text(children[0])
-        case _:
-            return _word(children[0])
+class _Places(Mapping[Path, Place]):
+    """Where each value of a text stands, as soon as somebody asks."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self._text, self._where = text, where
+
+    @cached_property
+    def _found(self) -> Mapping[Path, Place]:
+        return _by_grammar(self._text, self._where).places
+
+    def __getitem__(self, path: Path) -> Place:
+        return self._found[path]
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
-def _text(token: Token) -> str:
-    try:
-        text: str = json.loads(token)
-    except json.JSONDecodeError as error:
-        raise Fault(place_in(token, error.pos), f"{shortened(str(token))} is no text of JSON: {error.msg}") from None
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise Fault(place_of(token), f"{shortened(str(token))} holds half of a surrogate pair, which is no text")
-    return text
+def _by_grammar(text: str, where: str) -> Located:
+    from pipeline.formats.json_tree import read_tree
+
+    return read_tree(text, where)
 
 
-def _word(token: Token) -> Any:
-    if token in _WORDS:
-        return _WORDS[token]
-    is_number = bool(_FLOAT.match(token))
-    if is_number and len(token) > MAX_DIGITS:
-        raise Fault(place_of(token), f"the number {shortened(str(token))} has more than {MAX_DIGITS:,} digits")
-    if not is_number:
-        raise Fault(place_of(token), f"{shortened(str(token))!r} is neither a number nor true, false or null")
-    if _INTEGER.match(token):
-        return int(token)
-    number = float(token)
-    if math.isinf(number):
-        raise Fault(place_of(token), f"{shortened(str(token))} is too large for a number")
+def _read_quickly(text: str) -> Any:
+    """The value of a text that the grammar takes as well.
+
+    Raises:
+        ValueError: there is something about it that only the grammar can tell.
+        RecursionError: it is nested too deep.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError
+    value = json.loads(
+        text, object_pairs_hook=_fields, parse_int=_integer, parse_float=_float, parse_constant=_no_number
+    )
+    _check(value, MAX_DEPTH)
+    return value
+
+
+def _check(value: Any, depth: int) -> None:
+    """Whether a value is not too deep, and all its text is text."""
+    if isinstance(value, str):
+        value.encode()  # an error where it holds half of a surrogate pair
+    elif isinstance(value, (dict, list)):
+        if depth <= 0:
+            raise ValueError
+        for key in value if isinstance(value, dict) else ():
+            key.encode()
+        for member in value.values() if isinstance(value, dict) else value:
+            _check(member, depth - 1)
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError
+    return fields
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if len(digits) > MAX_DIGITS or math.isinf(number):
+        raise ValueError
     return number
 
 
-_GRAMMAR = Grammar(
-    file="json.lark",
-    phrases=(
-        (frozenset(["_OPEN", "_OPEN_LIST", "STRING", "WORD"]), "a value"),
-        (frozenset(["STRING"]), "a field's name in quotes"),
-        (frozenset(["_COLON"]), "':'"),
-        (frozenset(["_COMMA"]), "','"),
-        (frozenset(["_CLOSE"]), "'}'"),
-        (frozenset(["_CLOSE_LIST"]), "']'"),
-        (frozenset(["$END"]), "the end"),
-    ),
-    unfinished=(('"', "a text"),),
-    opening=frozenset(["_OPEN", "_OPEN_LIST"]),
-    closing=frozenset(["_CLOSE", "_CLOSE_LIST"]),
-)
+def _no_number(_word: str) -> NoReturn:
+    raise ValueError

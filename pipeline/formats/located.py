@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 MAX_BYTES = 1 << 20  # a config beyond 1 MiB is data; its parsers take seconds for it
@@ -23,7 +24,7 @@ class Located(NamedTuple):
     """The plain value of a text, and for the path of each value where it stands; a field stands where its name does."""
 
     value: Any
-    places: dict[Path, Place]
+    places: Mapping[Path, Place]
 
     def place_of(self, path: Path) -> Place:
         """Where the value at `path`, or the nearest one around it, stands."""

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
 import json
+import textwrap
 from collections.abc import Sequence
 from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import ModelSchema
 
 from pipeline.records.agent_config import AgentConfig
 from pipeline.records.agent_options import AgentFile
@@ -16,6 +24,7 @@ from pipeline.records.provider_profile import ProviderFile
 from pipeline.records.report import Report
 from pipeline.records.rl_suite import RlSuite
 from pipeline.records.session import SessionRecord
+from pipeline.records.spec_fields import SpecRecord
 from pipeline.records.trajectory import Trajectory
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -36,7 +45,7 @@ def schema_of(model: type[Record]) -> dict[str, Any]:
 
     What a schema cannot say (which fields go together, which names may not be equal) is left to the reader.
     """
-    schema = _portable(model.model_json_schema(by_alias=True))
+    schema = _portable(model.model_json_schema(by_alias=True, schema_generator=_WithDocstrings))
     if issubclass(model, Document):
         _add_envelope(schema, model)
     else:
@@ -45,6 +54,37 @@ def schema_of(model: type[Record]) -> dict[str, Any]:
             schema["properties"][kind].pop("default", None)
     title = f"{_kind(schema, 'schema')} version {_kind(schema, 'version')}"
     return {"$schema": DIALECT, "title": title, **schema}
+
+
+class _WithDocstrings(GenerateJsonSchema):
+    """Describes the fields of specs by the docstrings that stand under them.
+
+    Pydantic does so by itself where a model asks for it: it then reads and parses the source of each such model when it
+    is imported, in every process.
+    """
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        found = super().model_schema(schema)
+        model = schema["cls"]
+        for name, text in docstrings_of(model).items() if issubclass(model, SpecRecord) else ():
+            member = found["properties"][model.model_fields[name].alias or name]
+            member.setdefault("description", text)
+        return found
+
+
+def docstrings_of(model: type[BaseModel]) -> dict[str, str]:
+    """Field → the docstring under it, of the fields that a model or a part of a spec above it defines."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if issubclass(each, SpecRecord) and each is not SpecRecord:
+            (defined,) = ast.parse(textwrap.dedent(inspect.getsource(each))).body
+            assert isinstance(defined, ast.ClassDef)
+            for field, below in itertools.pairwise(defined.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+                    text = below.value if isinstance(below, ast.Expr) else None
+                    if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                        found[field.target.id] = inspect.cleandoc(text.value)
+    return found
 
 
 def _schema_file(model: type[Record]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, ConfigDict, Field, JsonValue, PrivateAttr, ValidationError, model_validator
+from pydantic import AfterValidator, Field, JsonValue, PrivateAttr, ValidationError, model_validator
 
 from pipeline.errors import InputError
 from pipeline.formats.strict_yaml import parse_yaml
@@ -70,10 +70,8 @@ def _variable(text: str) -> str:
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
 
 
-class ProfileSampling(Sampling):
+class ProfileSampling(Sampling, SpecRecord):
     """How tokens are to be drawn. What is absent is left to the engine."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     temperature: Annotated[float, Field(strict=True, ge=0, le=100)] | None = None
     top_p: Ratio | None = None

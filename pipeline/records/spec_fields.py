@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from pipeline.formats.zon_values import EmptyBraces, EnumLiteral
 from pipeline.records.base import Record
@@ -20,9 +20,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class SpecRecord(Record):
-    """A part of a spec. The docstrings under its fields are their descriptions in the JSON Schema."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    """A part of a spec. The docstrings under its fields are their descriptions in the JSON Schema (`json_schema`)."""
 
 
 def _quoted(value: object) -> object:

@@ -5,25 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from pipeline.errors import InputError
-from pipeline.formats.json_document import read_json
 from pipeline.formats.located import Located
-from pipeline.formats.strict_yaml import parse_yaml
-from pipeline.formats.zon import read_zon
 from pipeline.records.base import Record
 from pipeline.records.eval_spec import EvalSpec
-from pipeline.records.rl_suite import RlSuite
 from pipeline.records.told import check_kind, told
 
+if TYPE_CHECKING:
+    from pipeline.records.rl_suite import RlSuite
+
+
+# A command reads one file: it does not wait for the parsers of the other formats.
+def _read_zon(data: bytes, where: str) -> Located:
+    from pipeline.formats.zon import read_zon
+
+    return read_zon(data, where)
+
+
+def _read_yaml(data: bytes, where: str) -> Located:
+    from pipeline.formats.strict_yaml import parse_yaml
+
+    return parse_yaml(data, where)
+
+
+def _read_json(data: bytes, where: str) -> Located:
+    from pipeline.formats.json_document import read_json
+
+    return read_json(data, where)
+
+
 READERS: Mapping[str, Callable[[bytes, str], Located]] = {
-    ".zon": read_zon,
-    ".yaml": parse_yaml,
-    ".yml": parse_yaml,
-    ".json": read_json,
+    ".zon": _read_zon,
+    ".yaml": _read_yaml,
+    ".yml": _read_yaml,
+    ".json": _read_json,
 }
 """How a file is read, by the ending of its name."""
 
@@ -58,6 +77,8 @@ def parse_spec(
 
 def parse_suite(data: bytes, where: str) -> RlSuite:
     """The spec of a rollout suite, read as specs are."""
+    from pipeline.records.rl_suite import RlSuite
+
     return _parse(data, where, RlSuite, "chock.rl-suite")
 
 

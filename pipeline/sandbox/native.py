@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import math
 import os
 import resource
@@ -33,6 +34,8 @@ from pipeline.sandbox.workspace import copy_tree, give_tree_to, replace_tree
 SETUP_TIMEOUT_S = 60.0  # until the command may start: namespaces, mounts
 _MESSAGE_BYTES = 4096
 _LAST_WORDS_S = 2.0
+# Imported and not run as a script, which would be compiled for every command. Last in the path: hides no module.
+_LAUNCH = "import sys; sys.path.append(sys.argv.pop(1)); import launcher; launcher.main()"
 _NEEDS = (
     "driver native needs user namespaces and mounts in them, which this machine or container may forbid "
     "(kernel.unprivileged_userns_clone, user.max_user_namespaces, AppArmor, seccomp); nothing was run"
@@ -94,11 +97,11 @@ def _laid_out(command: SandboxedCommand, environment: Mapping[str, str]) -> Iter
 def _launched(order: dict[str, Any], numbers: list[int]) -> Iterator[tuple[subprocess.Popen[bytes], socket.socket]]:
     control, inner = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with control, inner, tempfile.TemporaryFile() as file:
-        file.write(json.dumps(order).encode())
+        file.write(marshal.dumps(order))
         file.flush()
         handed = (inner.fileno(), file.fileno())
         with subprocess.Popen(
-            [sys.executable, "-I", "-S", launcher.__file__, *map(str, handed)],
+            [sys.executable, "-I", "-S", "-c", _LAUNCH, os.path.dirname(launcher.__file__), *map(str, handed)],
             env={},
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -121,7 +124,7 @@ def _handed_over(control: socket.socket, process: subprocess.Popen[bytes]) -> De
         raise SandboxError(f"the sandbox was not laid out within {SETUP_TIMEOUT_S:.0f} s: {error}") from None
     if descriptors:
         return Descriptor(descriptors[0])
-    reason = json.loads(message)["error"] if message else _last_words(process)
+    reason = message.decode("utf-8", "replace") if message else _last_words(process)
     raise SandboxError(f"the sandbox cannot be laid out here: {reason or 'no answer'}; {_NEEDS}")
 
 
@@ -190,7 +193,7 @@ def _bound(command: SandboxedCommand, control: socket.socket, first: int) -> Non
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_MEMLOCK: 2**16,
     }
-    control.send(json.dumps({"process": first, "bounds": list(bounds.items())}).encode())
+    control.send(marshal.dumps((first, tuple(bounds.items()))))
     try:
         answer = control.recv(_MESSAGE_BYTES)
     except OSError as error:

@@ -9,8 +9,6 @@ from pipeline.errors import InputError, WorkspaceError
 from pipeline.sandbox.command import CommandOutcome, SandboxedCommand
 from pipeline.sandbox.drivers import Driver, check_driver
 from pipeline.sandbox.hosts import checked_hosts
-from pipeline.sandbox.native import run_native
-from pipeline.sandbox.open_run import run_open
 
 MAX_ARGV_BYTES = 120_000  # the kernel takes at most 128 KiB in one argument
 
@@ -33,8 +31,13 @@ def run_sandboxed(
     """
     check_driver(driver, os.environ if environment is None else environment)
     _check(command)
+    # Imported here: who runs no command does not wait for it.
     if driver is Driver.NONE:
+        from pipeline.sandbox.open_run import run_open
+
         return run_open(command)
+    from pipeline.sandbox.native import run_native
+
     return run_native(command, os.environ if environment is None else environment)
 
 

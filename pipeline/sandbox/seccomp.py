@@ -9,6 +9,7 @@ import platform
 import struct
 from collections.abc import Iterable
 from errno import EAFNOSUPPORT, ENOSYS, EPERM
+from functools import cache
 from typing import NamedTuple
 
 from pipeline.errors import SandboxError
@@ -67,6 +68,7 @@ class Architecture(NamedTuple):
 ARCHITECTURES = {"x86_64": Architecture(0, 0xC000003E), "aarch64": Architecture(1, 0xC00000B7)}
 
 
+@cache
 def filter_program(machine: str | None = None) -> bytes:
     """The filter as an array of `struct sock_filter`, as bubblewrap takes it.
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.sandbox.beneath import Entry, Kind, kind_beneath, list_beneath, read_beneath
-from pipeline.sandbox.end_state import blob_id, content_of
-from pipeline.sandbox.git import Repository, TreeFile, git_folder, lent_repository
+from pipeline.sandbox.end_state import content_of
+from pipeline.sandbox.git import Repository, git_folder, lent_repository
+from pipeline.sandbox.git_objects import SUBMODULE, TreeEntry, object_digest
 from pipeline.sandbox.workspace import is_tree_path, write_beneath
 from pipeline.store.scratch import scratch_folder
 
 _IGNORE, _EXCLUDE = ".gitignore", "info/exclude"
-_SUBMODULE = "160000"
 
 
 class Uncommitted(NamedTuple):
@@ -46,8 +46,9 @@ def uncommitted_in(folder: Path, revision: str = "HEAD") -> Uncommitted:
     if git_folder(folder) in (None, folder):
         return Uncommitted()
     with lent_repository(folder) as repository:
-        committed = {file.path: file for file in repository.files(repository.commit_of(revision))}
-        modules = tuple(f"{path}/" for path, file in committed.items() if file.mode == _SUBMODULE)
+        with repository.reading() as objects:
+            committed = {file.path: file for file in objects.entries(objects.commit_of(revision))}
+        modules = tuple(f"{path}/" for path, file in committed.items() if file.mode == SUBMODULE)
         found = {
             entry.path: entry
             for entry in list_beneath(folder, leave_out=frozenset({".git"}))
@@ -60,18 +61,14 @@ def uncommitted_in(folder: Path, revision: str = "HEAD") -> Uncommitted:
             changed=tuple(
                 path for path in sorted(here.keys() & committed.keys()) if _differs(folder, here[path], committed[path])
             ),
-            deleted=tuple(
-                path for path in sorted(committed.keys() - here.keys()) if committed[path].mode != _SUBMODULE
-            ),
+            deleted=tuple(path for path in sorted(committed.keys() - here.keys()) if committed[path].mode != SUBMODULE),
         )
 
 
-def _differs(folder: Path, entry: Entry, file: TreeFile) -> bool:
+def _differs(folder: Path, entry: Entry, file: TreeEntry) -> bool:
     if (entry.kind is Kind.LINK) != (file.mode == "120000"):
         return True
-    if entry.kind is Kind.FILE and entry.size_bytes != file.size_bytes:
-        return True
-    return blob_id(content_of(folder, entry), len(file.object_id)) != file.object_id
+    return object_digest("blob", content_of(folder, entry), len(file.object_id)) != file.object_id
 
 
 def _ignored(repository: Repository, folder: Path, found: dict[str, Entry], paths: list[str]) -> frozenset[str]:

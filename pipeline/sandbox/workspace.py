@@ -29,8 +29,10 @@ from pipeline.sandbox.beneath import (
     list_beneath,
     open_beneath,
     open_file,
+    opened_folder,
 )
-from pipeline.sandbox.git import Repository, TreeFile, git_folder, lent_repository
+from pipeline.sandbox.git import git_folder, lent_repository
+from pipeline.sandbox.git_objects import SUBMODULE, GitObjects, TreeEntry
 from pipeline.store.scratch import scratch_folder, sweep_scratch
 
 PURPOSE = "workspace"
@@ -69,8 +71,8 @@ def resolve_commit(fixture: Path, base_commit: str = "HEAD") -> str | None:
         if base_commit != "HEAD":
             raise WorkspaceError(f"{fixture} is no git repository, so that base_commit {base_commit!r} names nothing")
         return None
-    with lent_repository(fixture) as repository:
-        return repository.commit_of(base_commit)
+    with lent_repository(fixture) as repository, repository.reading() as objects:
+        return objects.commit_of(base_commit)
 
 
 def commit_paths(fixture: Path, base_commit: str = "HEAD") -> frozenset[str] | None:
@@ -81,8 +83,8 @@ def commit_paths(fixture: Path, base_commit: str = "HEAD") -> frozenset[str] | N
     """
     if resolve_commit(fixture, base_commit) is None:
         return None
-    with lent_repository(fixture) as repository:
-        return frozenset(file.path for file in repository.files(repository.commit_of(base_commit)))
+    with lent_repository(fixture) as repository, repository.reading() as objects:
+        return frozenset(file.path for file in objects.entries(objects.commit_of(base_commit)))
 
 
 @contextmanager
@@ -101,10 +103,10 @@ def workspace_of(fixture: Path, base_commit: str = "HEAD") -> Iterator[Workspace
     with scratch_folder(PURPOSE) as scratch:
         tree = scratch / "tree"
         tree.mkdir()
-        with lent_repository(fixture) as repository:
-            commit = repository.commit_of(base_commit)
+        with lent_repository(fixture) as repository, repository.reading() as objects:
+            commit = objects.commit_of(base_commit)
             with told_of_tree("the fixture cannot be laid out"):
-                write_files(repository, repository.files(commit), tree)
+                write_files(objects, list(objects.entries(commit)), tree)
         yield Workspace(tree, commit)
 
 
@@ -137,8 +139,8 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
     Raises:
         WorkspaceError: no file of the commit matches a glob; the repository cannot be read.
     """
-    with lent_repository(fixture) as repository:
-        files = [file for file in repository.files(commit) if matches_globs(file.path, globs)]
+    with lent_repository(fixture) as repository, repository.reading() as objects:
+        files = [file for file in objects.entries(commit) if matches_globs(file.path, globs)]
         for glob in globs:
             if not any(matches_globs(file.path, [glob]) for file in files):
                 raise WorkspaceError(f"test_files: no file of the fixture at {commit} matches {glob!r}")
@@ -148,7 +150,7 @@ def restore_files(workspace: Path, fixture: Path, commit: str, globs: Sequence[s
                     _remove(workspace, entry.path)
             for file in files:
                 _make_way(workspace, file.path)
-            write_files(repository, files, workspace)
+            write_files(objects, files, workspace)
     return tuple(file.path for file in files)
 
 
@@ -159,14 +161,15 @@ def copy_tree(source: Path | int, target: Path | int, *, leave_out: frozenset[st
         WorkspaceError: it is too large, too deep, or cannot be read.
     """
     size_bytes = 0
-    for entry in list_beneath(source, leave_out=leave_out):
-        if entry.kind is Kind.FOLDER:
-            _make_folder(target, entry.path)
-        elif entry.kind is Kind.LINK:
-            _make_link(target, entry.path, link_text(source, entry.path))
-        elif entry.kind is Kind.FILE:
-            with suppress(FileNotFoundError):  # gone meanwhile
-                size_bytes += _copy_file(source, target, entry, MAX_TREE_BYTES - size_bytes)
+    with opened_folder(source) as taken, opened_folder(target) as made:
+        for entry in list_beneath(taken, leave_out=leave_out):
+            if entry.kind is Kind.FOLDER:
+                _make_folder(made, entry.path)
+            elif entry.kind is Kind.LINK:
+                _make_link(made, entry.path, link_text(taken, entry.path))
+            elif entry.kind is Kind.FILE:
+                with suppress(FileNotFoundError):  # gone meanwhile
+                    size_bytes += _copy_file(taken, made, entry, MAX_TREE_BYTES - size_bytes)
     return size_bytes
 
 
@@ -206,14 +209,23 @@ def replace_tree(source: int, target: Path) -> None:
         whole.mkdir()
         with told_of_tree(f"what was done in {target} cannot be copied"):
             copy_tree(source, whole)
-            is_near = os.stat(whole).st_dev == os.stat(target).st_dev
             for name in os.listdir(target):
                 _remove(target, name)
-            if is_near:
-                for name in os.listdir(whole):  # takes no space, so that nothing can be lost half-way
-                    os.rename(whole / name, target / name)
-            else:
-                copy_tree(whole, target)
+            _move_into(whole, target)
+
+
+def _move_into(source: Path, target: Path) -> None:
+    """Move what is beneath one folder of ours into another, empty one; copied where that is on another disk.
+
+    Moving takes no space, so that nothing can be lost half-way.
+    """
+    try:
+        for name in os.listdir(source):
+            os.rename(source / name, target / name)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        copy_tree(source, target)
 
 
 def give_tree_to(tree: int, user_id: int) -> None:
@@ -223,7 +235,7 @@ def give_tree_to(tree: int, user_id: int) -> None:
             os.chown(last, user_id, user_id, dir_fd=at, follow_symlinks=False)
 
 
-def _copy_file(source: Path | int, target: Path | int, entry: Entry, most: int) -> int:
+def _copy_file(source: int, target: int, entry: Entry, most: int) -> int:
     if entry.size_bytes > most:  # before the disk is filled with what is not kept
         raise _too_large()
     size_bytes = 0
@@ -240,20 +252,18 @@ def _copy_file(source: Path | int, target: Path | int, entry: Entry, most: int) 
     return size_bytes
 
 
-def write_files(repository: Repository, files: Sequence[TreeFile], tree: Path) -> None:
+def write_files(objects: GitObjects, files: Sequence[TreeEntry], tree: Path) -> None:
     """Lay files of a commit out in a folder of ours; nothing stands at their paths yet.
 
     Raises:
-        WorkspaceError: they are too large together, or a path is not safe.
+        WorkspaceError: they are too large together, an object is none to be believed, or a path is not safe.
     """
-    if sum(file.size_bytes for file in files) > MAX_TREE_BYTES:
-        raise _too_large()
     for file in files:
         _checked_tree_path(file.path)
-        _make_folder(tree, file.path if file.mode == "160000" else file.path.rpartition("/")[0])
+        _make_folder(tree, file.path if file.mode == SUBMODULE else file.path.rpartition("/")[0])
     blobs = [file for file in files if file.mode in ("100644", "100755", "100664", "120000")]
     # Links last, so that no file is ever written through one.
-    for file, data in repository.blobs(sorted(blobs, key=lambda file: file.mode == "120000")):
+    for file, data in objects.blobs(sorted(blobs, key=lambda file: file.mode == "120000"), MAX_TREE_BYTES):
         if file.mode == "120000":
             _make_link(tree, file.path, data)
             continue

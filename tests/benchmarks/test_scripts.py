@@ -18,7 +18,7 @@ def run(*names: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_scripts_that_need_no_ray_print_their_rows_and_write_nothing():
     before = (FOLDER / "RESULTS.md").read_bytes()
-    done = run("task", "waiting", "start", "overhead", "model-client")
+    done = run("task", "waiting", "start", "overhead", "model-client", "session-overhead", "eval-check")
     assert done.returncode == 0, done.stderr
     shown = [line.split(" | ")[0] for line in done.stdout.splitlines()[2:]]
     assert shown == [
@@ -27,6 +27,9 @@ def test_the_scripts_that_need_no_ray_print_their_rows_and_write_nothing():
         "| `assay --help`",
         "| driver CPU a part, 10,000 parts of nothing",
         "| CPU of the client a request to a model",
+        "| an evaluated session without model time",
+        "| CPU of an evaluated session",
+        "| `assay eval check` of a small log",
     ]
     assert (FOLDER / "RESULTS.md").read_bytes() == before
 
@@ -100,3 +103,12 @@ def test_no_process_of_a_watched_command_is_left(beside):
     before = psutil.Process().children()
     beside("memory").watch([sys.executable, "-c", ""])
     assert [child for child in psutil.Process().children() if child not in before] == []
+
+
+def test_the_session_by_hand_changes_what_the_session_changes(beside, tmp_path):
+    case = beside("session_case").make_case(tmp_path)
+    by_hand = beside("session_floor").session_by_hand(case.fixture)
+    by_assay = beside("session_overhead").session_by_assay(case, tmp_path / "store")
+    changed = [line for line in by_assay.splitlines() if line[:1] in "+-" and line[:4] not in ("--- ", "+++ ")]
+    assert changed == ['+test -s "$1" || exit 2']
+    assert all(line in by_hand.splitlines() for line in changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from pipeline.errors import InputError
 from pipeline.formats.json_document import read_json
-from pipeline.formats.located import MAX_BYTES, Place
+from pipeline.formats.json_tree import read_tree
+from pipeline.formats.located import MAX_BYTES, Located, Place
 
 VALUES = st.recursive(
     st.none()
@@ -83,3 +85,23 @@ def test_any_text_is_read_as_the_standard_library_does_or_refused(text: str) -> 
     except InputError:
         return
     assert json.loads(text) == value
+
+
+@given(VALUES)
+def test_what_is_read_quickly_is_what_the_grammar_reads(value: Any) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    quick, slow = read_json(text.encode(), "a.json"), read_tree(text, "a.json")
+    assert json.dumps(quick.value) == json.dumps(slow.value)
+    assert quick.places == slow.places
+
+
+@given(st.text(st.sampled_from(list('{}[]:,"\\ 1e.-ntu\n')), max_size=30))
+def test_any_text_is_read_or_refused_as_by_the_grammar(text: str) -> None:
+    assert _outcome(lambda: read_json(text.encode(), "a.json")) == _outcome(lambda: read_tree(text, "a.json"))
+
+
+def _outcome(read: Callable[[], Located]) -> object:
+    try:
+        return json.dumps(read().value)
+    except InputError as error:
+        return str(error)

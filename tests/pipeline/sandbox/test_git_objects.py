@@ -73,6 +73,35 @@ def test_a_damaged_object_is_told(fixture: Path) -> None:
         pass
 
 
+def test_another_commit_under_the_name_of_the_base_is_refused(fixture: Path) -> None:
+    data = git(fixture, "cat-file", "commit", "HEAD") + "\nand more\n"
+    put(place_of(fixture, "HEAD"), "commit", data.encode())
+    with pytest.raises(WorkspaceError, match=r"'HEAD' is no commit|has other bytes"):
+        resolve_commit(fixture)
+
+
+def test_a_revision_that_names_no_commit_is_none_however_it_is_written(fixture: Path) -> None:
+    commit = str(resolve_commit(fixture))
+    for revision in (
+        f"{commit} commit 1",
+        f"{commit} missing",
+        f"^{commit}",
+        f"{commit}..",
+        f"{commit}^{{tree}}",
+        "@{u}",
+        "HEAD:",
+    ):
+        with pytest.raises(WorkspaceError, match="is no commit of"):
+            resolve_commit(fixture, revision)
+
+
+def test_files_that_are_too_large_together_are_not_laid_out(fixture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = sum(path.stat().st_size for path in fixture.rglob("*.py"))
+    monkeypatch.setattr("pipeline.sandbox.workspace.MAX_TREE_BYTES", size - 1)
+    with pytest.raises(WorkspaceError, match="bytes: the tree holds more than is laid out"), workspace_of(fixture):
+        pass
+
+
 def _bytes_without_end(place: Path) -> None:
     os.mkfifo(place)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ from attacks_outside import _git, repository
 
 from pipeline.errors import InputError, WorkspaceError
 from pipeline.sandbox import list_beneath, read_beneath, resolve_commit, restore_files, workspace_copy, workspace_of
+from pipeline.sandbox.workspace import replace_tree
 
 
 @pytest.fixture
@@ -222,3 +224,32 @@ def test_without_git_the_reason_is_told(fixture: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(WorkspaceError, match="git is not installed"):
         resolve_commit(fixture)
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_what_a_command_left_takes_the_place_of_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_elsewhere: bool
+) -> None:
+    left, target = tmp_path / "left", tmp_path / "target"
+    (left / "a" / "b").mkdir(parents=True)
+    (left / "a" / "b" / "new").write_text("new")
+    (left / "link").symlink_to("a")
+    (target / "a").mkdir(parents=True)
+    (target / "a" / "old").write_text("old")
+    rename = os.rename
+
+    def across_disks(source: Path, to: Path) -> None:
+        if Path(source).parent.name == "tree":
+            raise OSError(errno.EXDEV, "other disk")
+        rename(source, to)
+
+    if is_elsewhere:
+        monkeypatch.setattr(os, "rename", across_disks)
+    found = os.open(left, os.O_RDONLY)
+    try:
+        replace_tree(found, target)
+    finally:
+        os.close(found)
+    assert [str(path.relative_to(target)) for path in sorted(target.rglob("*"))] == ["a", "a/b", "a/b/new", "link"]
+    assert (target / "a/b/new").read_text() == "new"
+    assert os.readlink(target / "link") == "a"
