@@ -118,7 +118,7 @@ def lent_repository(fixture: Path) -> Iterator[Repository]:
             repository = _lend(fixture, found, scratch)
         except (UnsafeFileError, OSError) as error:
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-                raise
+                raise OSError(error.errno, error.strerror, str(scratch)) from None
             raise WorkspaceError(f"{fixture}: its git folder cannot be read safely: {error}") from None
         yield repository
 
