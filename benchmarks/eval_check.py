@@ -20,7 +20,7 @@ from pipeline.formats.zon import write_zon
 TIMES, SHORT_TIMES = 11, 1
 MAX_S = 0.5
 ASSAY = str(Path(sys.executable).with_name("assay"))
-BARE = [sys.executable, "-c", "import typer, rich, pydantic, orjson, rfc8785, lark, tenacity, fsspec"]
+BARE = [sys.executable, "-c", "import typer, rich, pydantic, orjson, rfc8785, lark, fsspec"]
 
 
 def seconds(command: list[str]) -> float:

@@ -45,7 +45,7 @@ def look_at_tree(spec: EvalSpec, folder: Path, began: Iterable[str] = (), tree: 
         if shutil.which("git") is None:
             raise
         return TreeEvidence(where, base_problem=str(error), paths=paths)
-    known = frozenset(each for each in began if commit is not None and _is_commit(folder, each))
+    known = frozenset(each for each in began if commit is not None and (each == commit or _is_commit(folder, each)))
     return TreeEvidence(where, has_git=commit is not None, base_commit=commit, known_commits=known, paths=paths)
 
 

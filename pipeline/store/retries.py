@@ -7,11 +7,12 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
-
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.errors import CorruptError, RetryError, UnavailableError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 T = TypeVar("T")
 
@@ -43,6 +44,9 @@ class Retries:
             return self._again(action, key, started, started + self.timeout_s + extra_s)
 
     def _again(self, action: Callable[[], T], key: str, started: float, deadline: float) -> T:
+        # Few operations are tried again, and tenacity takes asyncio and ssl along.
+        from tenacity import Retrying, retry_if_exception_type, wait_random_exponential
+
         wait = wait_random_exponential(multiplier=0.1, max=self.longest_wait_s)
         self.sleep(random.uniform(0.0, 0.1))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -71,7 +72,8 @@ class Toolbox:
         return parsed if isinstance(parsed, ToolOutcome) else await found.act(self._setting, parsed, effects)
 
 
-def specs_of(names: Sequence[str]) -> tuple[ToolSpec, ...]:
+@lru_cache
+def specs_of(names: tuple[str, ...]) -> tuple[ToolSpec, ...]:
     """What a model is told of tools."""
     return tuple(TOOLS[name].spec() for name in names)
 
