@@ -15,6 +15,7 @@ from pipeline.sandbox.kept_output import KeptOutput
 from pipeline.sandbox.workspace import copy_tree, replace_tree
 from pipeline.store.scratch import scratch_folder
 
+_LOOK_EVERY_S = 0.05  # whether it is to be stopped
 _GRACE_S = 2.0  # for output that is under way once the command has ended
 
 
@@ -56,20 +57,31 @@ def _watched(command: SandboxedCommand, process: subprocess.Popen[bytes]) -> Com
     kept, stream = KeptOutput(command.max_output_bytes), cast("IO[bytes]", process.stdout)
     reader = threading.Thread(target=_read, args=(stream, kept), daemon=True)
     reader.start()
-    ended, reason = Ended.EXITED, ""
-    try:
-        process.wait(command.timeout_s)
-    except subprocess.TimeoutExpired:
-        ended, reason = Ended.TIMED_OUT, f"it was stopped after {command.timeout_s:g} s"
+    ended, reason = _waited(command, process)
     _end_group(process)
     process.wait()
     reader.join(_GRACE_S)
     outcome = CommandOutcome(ended, output=kept.value(), is_cut=kept.is_cut, reason=reason)
-    if ended is Ended.TIMED_OUT:
+    if ended is not Ended.EXITED:
         return outcome
     if process.returncode < 0:
         return outcome._replace(ended=Ended.SIGNALLED, signal=-process.returncode)
     return outcome._replace(exit_status=process.returncode)
+
+
+def _waited(command: SandboxedCommand, process: subprocess.Popen[bytes]) -> tuple[Ended, str]:
+    """Until it ends, or has to be ended; and why."""
+    until = time.monotonic() + command.timeout_s
+    while True:
+        left_s = until - time.monotonic()
+        try:
+            process.wait(max(0.0, min(left_s, _LOOK_EVERY_S)))
+            return Ended.EXITED, ""
+        except subprocess.TimeoutExpired:
+            if command.stop is not None and command.stop.is_set():
+                return Ended.STOPPED, "it was stopped from outside"
+            if left_s <= 0:
+                return Ended.TIMED_OUT, f"it was stopped after {command.timeout_s:g} s"
 
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:

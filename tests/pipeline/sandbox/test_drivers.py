@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 import venv
 from importlib.util import find_spec
 from pathlib import Path
@@ -119,3 +121,15 @@ def test_the_systems_program_comes_first() -> None:
         pytest.skip("the system has no bubblewrap")
     assert find_bubblewrap(dict(os.environ)).path == Path(str(shutil.which("bwrap"))).resolve()
     check_driver(Driver.NATIVE, dict(os.environ))
+
+
+@pytest.mark.parametrize("driver", [Driver.NATIVE, Driver.NONE])
+def test_a_command_is_ended_when_that_is_wished_from_outside(tmp_path: Path, driver: Driver) -> None:
+    stop = threading.Event()
+    threading.Timer(0.5, stop.set).start()
+    began = time.monotonic()
+    command = SandboxedCommand(("sh", "-c", "echo begun; sleep 60"), tmp_path, stop=stop)
+    outcome = run_sandboxed(command, driver=driver, environment={**os.environ, **ALLOWED})
+    assert (outcome.ended, outcome.text) == (Ended.STOPPED, "begun\n")
+    assert outcome.reason == "it was stopped from outside"
+    assert time.monotonic() - began < 20
