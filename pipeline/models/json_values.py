@@ -10,6 +10,7 @@ import orjson
 
 from pipeline.formats.whole_text import whole_text
 from pipeline.models.trouble import not_an_answer
+from pipeline.records.exchange import MAX_COUNT
 
 SHOWN_CHARS = 200  # of what cannot be read
 
@@ -76,7 +77,8 @@ def object_of(value: Any, what: str) -> dict[str, Any]:
 
 def count_of(value: Any) -> int | None:
     """A number of tokens; None: what stands there is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value <= MAX_COUNT else None
 
 
 def ids_of(value: Any) -> tuple[int, ...] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from pipeline.formats.whole_text import whole_text
 from pipeline.models.json_values import count_of, ids_of, logprob_of
 from pipeline.records.exchange import Sampling, TokenFields, WeightSpan
 from pipeline.records.provider_profile import ProviderProfile
@@ -100,4 +101,4 @@ def _span(found: Any) -> WeightSpan | None:
     start, end = count_of(found.get("start")), count_of(found.get("end"))
     if start is None or end is None or found.get("version") is None:
         return None
-    return WeightSpan(version=str(found["version"]), start=start, end=end)
+    return WeightSpan(version=whole_text(str(found["version"])), start=start, end=end)

@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 
 from pipeline.formats.canonical_json import canonical_json
+from pipeline.formats.whole_text import whole_text
 from pipeline.records.audit_content import (
     ContentPart,
     ReasoningPart,
@@ -72,7 +73,9 @@ def _calls(text: str, start: int, first_id: int) -> list[ToolUsePart]:
         if block is None or call is None or len(calls) == _MAX_CALLS or not _is_object(call[2]):
             return []
         use = ToolUse(
-            call_id=f"call_{first_id + len(calls)}", tool=json.loads(call[1], strict=False), arguments=call[2]
+            call_id=f"call_{first_id + len(calls)}",
+            tool=whole_text(json.loads(call[1], strict=False)),
+            arguments=call[2],
         )
         calls.append(ToolUsePart(tool_use=use))
         start = block.end()

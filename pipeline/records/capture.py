@@ -79,11 +79,11 @@ Exchange = Annotated[ProviderExchange | ToolExchange, Field(discriminator="kind"
 
 
 class Stopped(Record):
-    """An end that no exchange shows: a session's clock, or a person."""
+    """An end that no exchange shows: a session's clock, a person, or a defect."""
 
     after: Count
     """Exchanges that there were."""
-    reason: EndReason
+    reason: Literal[EndReason.CANCELED_BY_USER, EndReason.BUDGET_REACHED, EndReason.ERRORED]
     detail: str
 
 

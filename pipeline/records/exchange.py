@@ -11,7 +11,8 @@ from pipeline.records.audit_content import ContentPart, Cost, UnknownCost
 from pipeline.records.base import Record
 from pipeline.records.digest import digest_bytes
 
-Count = Annotated[int, Field(ge=0)]
+MAX_COUNT = 2**53 - 1  # as every reader of JSON has it exactly
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 
 
 class ToolSpec(Record):

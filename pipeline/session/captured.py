@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterator
+from collections.abc import Collection, Coroutine, Iterator, Mapping
 from typing import Any, NoReturn, cast
 
-from pipeline.records.audit_event import PAYLOADS, UnknownPayload
+from pydantic import ValidationError
+
+from pipeline.records.audit_event import PAYLOADS
+from pipeline.records.audit_session import AgentComplete, SessionSpawn
+from pipeline.records.audit_turn import PlanUpdate, PolicySelf
+from pipeline.records.audit_wire import Payload
 from pipeline.records.capture import Capture, ProviderExchange, ToolExchange
 from pipeline.records.exchange import ChatRequest, Completion
 from pipeline.records.refusals import ReplayRefusal
 from pipeline.session.agent.ending import Ending
 from pipeline.session.agent.recorder import arguments_digest
+from pipeline.session.decode import UndecodableError
 from pipeline.session.replay_capture import refused
 from pipeline.session.tools.tool import Effects, ToolOutcome
+
+EFFECTS: Mapping[str, Collection[str]] = {
+    "spawn_agent": (SessionSpawn.wire_name, AgentComplete.wire_name),
+    "update_plan": (PlanUpdate.wire_name,),
+    "restrict_self": (PolicySelf.wire_name,),
+}
+"""What calls leave in a log beside their results."""
 
 
 class CapturedAnswers:
@@ -77,21 +90,34 @@ class CapturedAnswers:
         if not is_it(self._left[-1]):
             self._refuse_other(is_it, f"the call {call_id} of {tool} is not the one that comes next")
         exchange = cast(ToolExchange, self._left.pop())
-        for event in _events(exchange):
+        for event in self._events(exchange):
             effects.append(event)
         for use in exchange.hosts:
             effects.connected(use.host, use.granted, use.refused)
         return ToolOutcome(exchange.result, exchange.is_error, exchange.truncated)
 
-    def check_all_used(self) -> None:
-        """Whether the session asked for all that was recorded.
+    def check_all_used(self, ending: Ending) -> None:
+        """Whether the session asked for all that was recorded, and ended as it did.
 
         Raises:
             ReplayError: some of it was not asked for.
         """
+        if self._stopped is not None and not ending.is_from_outside:
+            self._refuse(ReplayRefusal.UNUSED, f"the session ended by itself as {ending.reason}, and not as it did")
         if self._left:
             number = self._left[-1].sequence
             self._refuse(ReplayRefusal.UNUSED, f"the session ended before exchange {number} was asked for")
+
+    def _events(self, exchange: ToolExchange) -> Iterator[Payload]:
+        """The effects of a call, which are only such as its tool has."""
+        for event in exchange.events:
+            for name, raw in event.items():
+                if name not in EFFECTS.get(exchange.tool, ()):
+                    self._refuse(ReplayRefusal.DIVERGED, f"{exchange.tool} has no effect {name!r}{_at(exchange)}")
+                try:
+                    yield PAYLOADS[name].from_wire(raw)
+                except (ValidationError, UndecodableError, TypeError, AttributeError):
+                    self._refuse(ReplayRefusal.DIVERGED, f"the effect {name!r} is not of its form{_at(exchange)}")
 
     def _refuse_other(self, is_it: Any, told: str) -> NoReturn:
         later = next((exchange for exchange in reversed(self._left) if is_it(exchange)), None)
@@ -104,15 +130,12 @@ class CapturedAnswers:
         raise refused(refusal, f"{told}{self._note}")
 
 
+def _at(exchange: ToolExchange) -> str:
+    return f", at exchange {exchange.sequence}"
+
+
 def _key(exchange: ToolExchange) -> tuple[str, str, str]:
     return exchange.call_id, exchange.tool, exchange.arguments_sha256
-
-
-def _events(exchange: ToolExchange) -> Iterator[Any]:
-    for event in exchange.events:
-        for name, raw in event.items():
-            kind = PAYLOADS.get(name)
-            yield UnknownPayload(name, raw) if kind is None else kind.from_wire(raw)
 
 
 def _completion(exchange: ProviderExchange) -> Completion:

@@ -105,7 +105,11 @@ def judge(
 def _tree_of(folder: Path, log: SessionLog, evidence: LogEvidence, options: CheckOptions) -> Iterator[SessionTree]:
     """The folder itself; for a session of a store the tree to which its patch leads."""
     if log.is_cut_off and options.project is None:
-        yield SessionTree(folder, folder, "the session was cut off before it ended, so that its tree is not known")
+        yield SessionTree(
+            folder,
+            folder,
+            "what the session left was not kept, for it was cut off or its disk was full: its tree is not known",
+        )
         return
     if log.patch is None or options.project is not None or not folder.is_dir():  # which is told as such
         yield SessionTree(folder, folder)

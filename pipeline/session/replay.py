@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.errors import WorkspaceError
+from pipeline.errors import InputError, WorkspaceError
+from pipeline.models.redacted import Redactor, secret_values
 from pipeline.records.capture import Capture
 from pipeline.records.refusals import ReplayRefusal
 from pipeline.records.report import Producer
@@ -24,10 +26,12 @@ from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
 from pipeline.session.replay_capture import refused
 from pipeline.session.run import PRODUCER, Outcome, World
+from pipeline.session.session_files import LOG
 from pipeline.session.session_ids import new_session_id
 from pipeline.session.session_store import keep_capture, opened_session
-from pipeline.session.tools.toolbox import specs_of
+from pipeline.session.tools.toolbox import TOOLS, specs_of
 from pipeline.store import Store
+from pipeline.store.scratch import scratch_folder
 
 
 @contextmanager
@@ -46,13 +50,23 @@ def replay_session(capture: Capture, task: str, fixture: Path, store: Store, wor
     """
     session = new_session_id(world.now_ms(), world.random(10))
     record = _record(capture, session, world)
-    with _end_state(capture, fixture) as workspace, opened_session(store, record, capture.config) as path:
-        with AuditLogWriter(path, session, world.now_ms) as log:
+    with _end_state(capture, fixture) as workspace, scratch_folder("log") as scratch:
+        with AuditLogWriter(scratch / LOG, session, world.now_ms) as log:
             loop, ending = repeat_session(capture, task, log, world)
+        yield from _kept(scratch / LOG, record, loop, ending, capture, store, workspace)
+
+
+def _kept(
+    log: Path, record: SessionRecord, loop: AgentLoop, ending: Ending, capture: Capture, store: Store, tree: Workspace
+) -> Iterator[Outcome]:
+    """A session that was not refused, in the store: one that was leaves nothing there."""
+    session = record.session
+    with opened_session(store, record, capture.config) as path:
+        shutil.copyfile(log, path)
         again = capture.model_copy(update={"session": session})
         keep_capture(store, again)
         yield Outcome(
-            session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path, workspace.path,
+            session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path, tree.path,
             capture.workspace.base_commit, again,
         )  # fmt: skip
 
@@ -66,12 +80,22 @@ def repeat_session(capture: Capture, task: str, log: Log, world: World) -> tuple
     if capture.prompt_sha256 != prompt_digest(capture.config, task):
         raise refused(ReplayRefusal.DIVERGED, "prompt_sha256: the task or the system prompt is another one")
     config, model = capture.config, str(capture.config.provider.get("model", ""))
+    if unknown := [name for name in config.tools if name not in TOOLS]:
+        raise refused(ReplayRefusal.DIVERGED, f"config.tools: this version has no tool {unknown[0]!r}")
+    task = Redactor(secret_values(world.environment)).text(task)  # as it was asked, and is logged
+    try:
+        return _repeated(capture, Agent(capture.session, task, config), model, log, world)
+    except InputError as error:
+        raise refused(ReplayRefusal.DIVERGED, str(error)) from None
+
+
+def _repeated(capture: Capture, agent: Agent, model: str, log: Log, world: World) -> tuple[AgentLoop, Ending]:
+    config = agent.config
     answers = CapturedAnswers(capture, world.version)
-    agent = Agent(capture.session, task, config)
     begin_log(log, agent, capture.workspace.base_commit, model, *_sandbox(capture))
     loop = AgentLoop(agent, model, specs_of(config.tools), answers, answers, log, answers, Standing.at_first(config))
-    ending = asyncio.run(loop.run(task))
-    answers.check_all_used()
+    ending = asyncio.run(loop.run(agent.task))
+    answers.check_all_used(ending)
     end_log(log, loop, ending)
     return loop, ending
 
@@ -82,7 +106,7 @@ def _end_state(capture: Capture, fixture: Path) -> Iterator[Workspace]:
     made = changed_workspace(fixture, end.base_commit, end.patch_base64, end.end_tree)
     try:
         workspace = made.__enter__()
-    except WorkspaceError as error:
+    except (WorkspaceError, InputError) as error:
         raise refused(ReplayRefusal.WORKSPACE, str(error)) from None
     try:
         yield workspace
@@ -104,4 +128,8 @@ def _record(capture: Capture, session: str, world: World) -> SessionRecord:
 
 
 def _sandbox(capture: Capture) -> tuple[str, Driver]:
-    return capture.sandbox_sha256, Driver(capture.sandbox_driver)
+    try:
+        return capture.sandbox_sha256, Driver(capture.sandbox_driver)
+    except ValueError:
+        message = f"sandbox_driver: there is no driver {capture.sandbox_driver!r}"
+        raise refused(ReplayRefusal.DIVERGED, message) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,14 @@ from pipeline.records.audit_names import EndReason
 from pipeline.records.capture import Capture, EndState, Stopped
 from pipeline.records.report import Producer
 from pipeline.records.session import SessionRecord
-from pipeline.sandbox import Driver, SandboxedCommand, change_of, profile_of, workspace_of
+from pipeline.sandbox import (
+    Driver,
+    SandboxedCommand,
+    change_of,
+    changed_workspace,
+    profile_of,
+    workspace_of,
+)
 from pipeline.sandbox.hosts import checked_hosts
 from pipeline.session.agent.children import Agent, ChildEnd, Children
 from pipeline.session.agent.ending import Ending
@@ -30,6 +37,8 @@ from pipeline.session.agent.standing import Standing
 from pipeline.session.agent.stopping import Deadline, Stop
 from pipeline.session.log_events import begin_log, end_log, prompt_digest
 from pipeline.session.log_writer import AuditLogWriter
+from pipeline.session.preparation import kept_beginning, own_handlers, refuse_store_inside, without_secrets
+from pipeline.session.progress_lines import error_teller, reply_teller
 from pipeline.session.session_ids import new_session_id
 from pipeline.session.session_store import keep_capture, opened_session
 from pipeline.session.tools.tool import Effects, ToolOutcome, ToolSetting
@@ -37,7 +46,6 @@ from pipeline.session.tools.toolbox import Toolbox, specs_of
 from pipeline.store import Store
 
 PRODUCER = "assay"
-MAX_TOLD_CHARACTERS = 160  # of an error, while a session runs
 
 
 class World(NamedTuple):
@@ -99,19 +107,24 @@ def run_session(plan: Plan, provider: Provider, store: Store, world: World, reda
         InputError: what is granted is no host; nothing was begun.
     """
     checked_hosts(plan.network_hosts)
+    refuse_store_inside(plan.fixture, store)
     sandbox = _sandbox_digest(plan, world.environment)
-    with workspace_of(plan.fixture, plan.base_commit) as workspace:
+    task, config = whole_text(plan.task), without_secrets(plan.config, redactor)
+    with workspace_of(plan.fixture, plan.base_commit) as workspace, kept_beginning(plan.fixture, workspace) as base:
         base_commit = workspace.base_commit
-        started = _Started(plan, provider, store, world, redactor, workspace.path, base_commit, Stop(), sandbox)
-        agent = Agent(new_session_id(world.now_ms(), world.random(10)), whole_text(plan.task), plan.config)
-        with opened_session(store, _record_of(started, agent), plan.config) as path:
-            with AuditLogWriter(path, agent.session, world.now_ms) as log:
+        started = _Started(plan, provider, store, world, redactor, workspace.path, base, base_commit, Stop(), sandbox)
+        agent = Agent(new_session_id(world.now_ms(), world.random(10)), task, config)
+        with opened_session(store, _record_of(started, agent), config) as path:
+            with AuditLogWriter(path, agent.session, world.now_ms) as log, own_handlers():
                 loop, ending = asyncio.run(_until_stopped(started, agent, log))
             capture = _keep(started, agent, loop, ending)
-            yield Outcome(
-                agent.session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path,
-                workspace.path, base_commit, capture,
-            )  # fmt: skip
+            end = capture.workspace
+            # What is judged is what is kept: a tree can hold what no patch does, such as a folder .git in a folder.
+            with changed_workspace(base, base_commit, end.patch_base64, end.end_tree) as kept:
+                yield Outcome(
+                    agent.session, ending, loop.n_turns, loop.spending.amounts, loop.spending.n_unpriced, path,
+                    kept.path, base_commit, capture,
+                )  # fmt: skip
 
 
 class _Started(NamedTuple):
@@ -123,6 +136,8 @@ class _Started(NamedTuple):
     world: World
     redactor: Redactor
     tree: Path
+    base: Path
+    """What changes are told against."""
     base_commit: str | None
     stop: Stop
     sandbox_sha256: str
@@ -186,7 +201,8 @@ async def run_agent(
     tools = _Redacting(Toolbox(config.tools, setting), started.redactor)
     loop = AgentLoop(
         agent, plan.model, specs_of(config.tools), started.provider, tools, log, deadline, standing,
-        started.redactor.request, _teller(config, world), _error_teller(config, world),
+        started.redactor.request, reply_teller(config, world.monotonic, world.tell),
+        error_teller(config.agent_kind, world.tell),
     )  # fmt: skip
     try:
         ending = await _guarded(loop, task)
@@ -206,34 +222,15 @@ async def _run_child(started: _Started, deadline: Deadline, child: Agent) -> Chi
     return ChildEnd(ending, [(use.host, use.granted, use.refused) for use in loop.hosts.uses()])
 
 
-def _teller(config: AgentConfig, world: World) -> Callable[[int, Sequence[str]], None]:
-    """Tells of each reply of the model, and how long it took to come so far."""
-    began = world.monotonic()
-
-    def tell(number: int, tools: Sequence[str]) -> None:
-        of, passed_s = config.limits.max_turns, world.monotonic() - began
-        world.tell(
-            f"{config.agent_kind}: reply {number} of {of} at most, {passed_s:.1f} s: {', '.join(tools) or 'done'}"
-        )
-
-    return tell
-
-
-def _error_teller(config: AgentConfig, world: World) -> Callable[[str, str], None]:
-    """Tells of calls that gave errors: a script or a model that misspells something is seen at once."""
-
-    def tell(tool: str, told: str) -> None:
-        lines = told.strip().splitlines() or [""]
-        world.tell(f"{config.agent_kind}: {tool} gave an error: {lines[-1][:MAX_TOLD_CHARACTERS]}")
-
-    return tell
-
-
 async def _guarded(loop: AgentLoop, task: str) -> Ending:
     try:
         return await loop.run(task)
     except asyncio.CancelledError:
         return Ending(EndReason.CANCELED_BY_USER, "interrupted", is_from_outside=True)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a model or its provider brought about, the session is judged
+        return Ending(EndReason.ERRORED, whole_text(f"{type(error).__name__}: {error}")[:500], is_from_outside=True)
 
 
 class _Redacting:
@@ -263,9 +260,9 @@ def _record_of(started: _Started, agent: Agent) -> SessionRecord:
 
 def _keep(started: _Started, agent: Agent, loop: AgentLoop, ending: Ending) -> Capture:
     """Put the capture of a session that has ended into the store."""
-    change = change_of(started.plan.fixture, started.base_commit, started.tree)
+    change = change_of(started.base, started.base_commit, started.tree)
     exchanges = tuple(loop.recorder.exchanges)
-    stopped = Stopped(after=len(exchanges), reason=ending.reason, detail=ending.detail)
+    outside = {"after": len(exchanges), "reason": ending.reason, "detail": ending.detail}
     capture = Capture(
         session=agent.session,
         spec_sha256=started.plan.spec_sha256,
@@ -275,7 +272,7 @@ def _keep(started: _Started, agent: Agent, loop: AgentLoop, ending: Ending) -> C
         sandbox_sha256=started.sandbox_sha256,
         sandbox_driver=started.plan.driver.value,
         exchanges=exchanges,
-        stopped=stopped if ending.is_from_outside else None,
+        stopped=Stopped.model_validate(outside) if ending.is_from_outside else None,
         workspace=EndState(
             base_commit=started.base_commit, end_tree=change.end_tree, patch_base64=b64encode(change.patch)
         ),
