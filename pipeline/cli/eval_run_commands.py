@@ -144,18 +144,26 @@ def _told(one: Evaluated, loaded: LoadedSpec, output: str, target: TrajectoryFil
     from pipeline.cli.eval_commands import show_report
     from pipeline.cli.exit_codes import tell
     from pipeline.cli.screen import printable
-    from pipeline.records.audit_names import EndReason
     from pipeline.session.call_errors import call_errors_of
 
     bound = None if target is None else one.trajectory(pipeline.__version__)
     if target is not None and bound is not None:
         target.write(bound)
-    remark = call_errors_of(one.log).remark()
-    if remark and output == "json":
-        tell(printable(remark))
-    status = show_report(one.report, loaded.spec, output, [remark] if remark else [])
+    remarks = [line for line in (call_errors_of(one.log).remark(), _how_it_ended(one)) if line]
+    if output == "json":
+        for line in remarks:
+            tell(printable(line))
+    status = show_report(one.report, loaded.spec, output, remarks)
     if target is not None and bound is not None and output == "text":
         target.tell(bound)
-    if one.outcome.ending.reason is EndReason.ERRORED:
-        tell(f"the session ended as errored: {printable(one.outcome.ending.detail)}")
     return status
+
+
+def _how_it_ended(one: Evaluated) -> str:
+    from pipeline.records.audit_names import EndReason
+
+    ending, n_turns = one.outcome.ending, one.outcome.n_turns
+    if ending.reason is EndReason.FINISHED:
+        return ""
+    turns = f"{n_turns:,} {'turn' if n_turns == 1 else 'turns'}"
+    return f"the session ended as {ending.reason.value} after {turns}{': ' if ending.detail else ''}{ending.detail}"

@@ -11,7 +11,7 @@ from pipeline.session.aggregate import aggregate_findings
 from pipeline.session.command_checks import check_commands
 from pipeline.session.environment_checks import environment_checks
 from pipeline.session.evidence import CommandResult, LogEvidence, TreeEvidence
-from pipeline.session.findings import SessionCheck, judge_session
+from pipeline.session.findings import SessionCheck, check_unfinished, judge_session
 from pipeline.session.log_checks import LOG_FINDINGS, check_log, why_no_evidence
 from pipeline.session.session_checks import session_checks
 from pipeline.session.tree_checks import base_commit_check, check_fixture, check_paths
@@ -54,6 +54,8 @@ def evaluate(
     if commands is not None:
         findings += check_commands(spec, tree, commands)
     facts = None if why_not else log.facts
+    if facts is not None and spec.expect.end_reason is None:
+        findings += check_unfinished(facts, findings)
     figures = aggregate_findings(findings, cast(dict[Component, float], spec.reward_weights.model_dump()))
     return Report(
         name=spec.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -28,6 +28,9 @@ class Judged(NamedTuple):
     detail: str = ""
 
 
+_BLAMED = (Owner.MODEL, Owner.BUDGET, Owner.TEST)
+
+
 class SessionCheck(NamedTuple):
     """One thing that a session must show."""
 
@@ -49,18 +52,29 @@ def judge_session(check: SessionCheck, log: LogEvidence, why_not: str) -> Findin
     if why_not or log.facts is None:
         detail = f"not judged: {why_not or 'the log has no events'}"
         return finding(check.name, Owner.HARNESS, check.expected, Judged(False, None, detail))
-    judged, why = check.judge(log.facts), _why_unfinished(log.facts, check)
+    judged, why = check.judge(log.facts), _why_unfinished(log.facts, check.expected)
     if judged.passed or not why or check.category not in (Owner.MODEL, Owner.BUDGET):
         return finding(check.name, check.category, check.expected, judged)
     detail = f"{why}: not the model's doing" + (f"; {judged.detail}" if judged.detail else "")
     return finding(check.name, Owner.HARNESS, check.expected, judged._replace(detail=detail))
 
 
-def _why_unfinished(facts: SessionFacts, check: SessionCheck) -> str:
+def check_unfinished(facts: SessionFacts, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """That a session had no end of its own, where something failed for which the model would be blamed.
+
+    For specs that expect no end: without this finding nothing would say that the evidence is not about the model.
+    """
+    why = _why_unfinished(facts)
+    if why and any(not each.passed and each.category in _BLAMED for each in findings):
+        judged = Judged(False, facts.end_reason, f"{why}: not the model's doing")
+        yield finding("session.end_reason", Owner.HARNESS, "an end of its own", judged)
+
+
+def _why_unfinished(facts: SessionFacts, expected: JsonValue = None) -> str:
     """Why the model could not do all that it was to do; empty: it could, or that end was expected."""
     if facts.end_reason is None or facts.is_open:
         return "the session was cut off"
-    if facts.end_reason in UNFINISHED and check.expected != facts.end_reason:
+    if facts.end_reason in UNFINISHED and expected != facts.end_reason:
         return f"the session ended as {facts.end_reason}"
     return ""
 
