@@ -69,6 +69,8 @@ def run(
     fields = provenance.given(checkpoint, trainer, seed, intervention, intervention_sha256)
     target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite, has_others=True)
     loaded = load_spec(spec, "run", fields)
+    if target is not None:
+        target.refuse(loaded.path, loaded.capture)
     asked = loaded.spec
     has_network = bool(asked.sandbox and asked.sandbox.network_hosts)
     choice = AgentChoice(asked.tools, asked.limits, asked.expect.max_cost, asked.expect.currency, has_network)
@@ -113,6 +115,8 @@ def replay(
     fields = provenance.given(checkpoint, trainer, seed, intervention, intervention_sha256)
     target = TrajectoryFile.asked_for(trajectory, overwrite=overwrite)
     loaded = load_spec(spec, "replay", fields)
+    if target is not None:
+        target.refuse(loaded.path, loaded.capture)
     settings = _settings(project, sandbox, skip_tests=skip_tests)
     one = replay_spec(loaded, open_store(store), this_world(), settings)
     return _told(one, loaded, output, target)

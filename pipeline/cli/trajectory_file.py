@@ -42,10 +42,22 @@ class TrajectoryFile(NamedTuple):
         check_new_file(path, overwrite=overwrite)
         return cls(path, overwrite)
 
+    def refuse(self, *others: Path | None) -> Self:
+        """Refuse to write over a file that the command reads, or writes for another purpose.
+
+        Raises:
+            InputError: it is one of them.
+        """
+        for other in others:
+            if other is not None and self.path.resolve() == other.resolve():
+                raise InputError(f"--trajectory {self.path} is {other} itself; choose another name")
+        return self
+
     def check(self, loaded: LoadedSpec, log: SessionLog, store: Store, settings: CheckOptions) -> Trajectory:
         """Judge a session, and bind what is known of it."""
         from pipeline.session.bound_check import check_and_bind  # 0.04 s of models, for those who ask for it
 
+        self.refuse(loaded.path, loaded.capture, log.path)
         return check_and_bind(loaded, log, store, settings)
 
     def write(self, trajectory: Trajectory) -> None:

@@ -14,7 +14,7 @@ from pipeline.models.redacted import Redactor
 from pipeline.models.response_readers import ChatEvents, WholeBody
 from pipeline.models.token_capture import capture
 from pipeline.models.trouble import Trouble
-from pipeline.records.exchange import ChatReply, ChatRequest, Completion, FailedReply, Sampling
+from pipeline.records.exchange import ChatReply, ChatRequest, Completion, FailedReply, Sampling, TokenUsage
 from pipeline.records.provider_profile import ProviderProfile
 
 PATH = "/chat/completions"
@@ -51,7 +51,7 @@ class ChatProvider:
             answer = await self._endpoint.ask(PATH, body, self._reader, tries)
             found = self._completion(answer, count_calls(request), tries)
         except Trouble as trouble:
-            found = failed_completion(trouble.reply, request.model or self._model, tries)
+            found = failed_completion(trouble.reply, request.model or self._model, tries, self._pricing)
         return self._redactor.completion(found)
 
     async def close(self) -> None:
@@ -88,6 +88,14 @@ class ChatProvider:
         )
 
 
-def failed_completion(reply: ChatReply, model: str, tries: Tries) -> Completion:
-    """An exchange without an answer; what it cost is not known."""
-    return Completion(reply=reply, model=model, inference_ms=tries.inference_ms, retried=tuple(tries.retried))
+def failed_completion(reply: ChatReply, model: str, tries: Tries, pricing: Pricing) -> Completion:
+    """An exchange without an answer; what it cost is not known, unless nothing costs anything."""
+    cost, table = pricing(model, TokenUsage())
+    return Completion(
+        reply=reply,
+        cost=cost,
+        price_table_version=table,
+        model=model,
+        inference_ms=tries.inference_ms,
+        retried=tuple(tries.retried),
+    )

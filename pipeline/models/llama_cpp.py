@@ -67,7 +67,7 @@ class LlamaCppProvider:
             answer = await self._post("/completion", self._asked(prompt), tries)
             found = self._completion(answer, prompt, request, tries)
         except Trouble as trouble:
-            found = failed_completion(trouble.reply, request.model or self._model, tries)
+            found = failed_completion(trouble.reply, request.model or self._model, tries, self._pricing)
         return self._redactor.completion(found)
 
     async def close(self) -> None:

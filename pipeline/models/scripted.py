@@ -26,6 +26,7 @@ from pipeline.records.exchange import (
     FailedReply,
     StatusError,
     Stop,
+    TokenUsage,
 )
 from pipeline.records.script import ENDINGS, Fault, Script, ScriptedTurn, parse_script
 
@@ -74,7 +75,11 @@ class ScriptedProvider:
         if turn.delay_s:
             await self._sleep(turn.delay_s)
         if turn.fault is not None:
-            return self._redactor.completion(Completion(reply=_failed(turn.fault, message), model=request.model))
+            cost, table = self._pricing(request.model, TokenUsage())
+            failed = Completion(
+                reply=_failed(turn.fault, message), cost=cost, price_table_version=table, model=request.model
+            )
+            return self._redactor.completion(failed)
         cost, table = self._pricing(request.model, turn.usage)
         return self._redactor.completion(
             Completion(

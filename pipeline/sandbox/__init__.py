@@ -10,6 +10,7 @@ from pipeline.sandbox.run import run_sandboxed
 from pipeline.sandbox.uncommitted import Uncommitted, uncommitted_in
 from pipeline.sandbox.workspace import (
     Workspace,
+    check_room,
     commit_paths,
     matches_globs,
     resolve_commit,
@@ -36,6 +37,7 @@ __all__ = [
     "change_of",
     "changed_workspace",
     "check_driver",
+    "check_room",
     "commit_paths",
     "digest_beneath",
     "driver_named",

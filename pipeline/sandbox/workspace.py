@@ -22,6 +22,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
 from pipeline.sandbox.beneath import (
     MAX_DEPTH,
+    MAX_FILES,
     Entry,
     Kind,
     checked_path,
@@ -195,6 +196,19 @@ def write_beneath(folder: Path, path: str, data: bytes) -> None:
             _write(made, data)
         finally:
             os.close(made)
+
+
+def check_room(folder: Path, path: str, n_bytes: int) -> None:
+    """Whether a tree that one more file is written to can still be copied and kept.
+
+    Raises:
+        WorkspaceError: it would hold more files, or more bytes, than a tree may.
+    """
+    n_more, size_bytes = path.count("/") + 1, n_bytes
+    for entry in list_beneath(folder, max_files=max(0, MAX_FILES - n_more)):
+        size_bytes += entry.size_bytes
+    if size_bytes > MAX_TREE_BYTES:
+        raise _too_large()
 
 
 def replace_tree(source: int, target: Path) -> None:

@@ -84,12 +84,21 @@ def run_spec(
         network_hosts=tuple(spec.sandbox.network_hosts) if spec.sandbox else (),
         spec_sha256=loaded.sha256,
     )
-    with _judged(
-        run_session(plan, agent.provider, store, world, agent.redactor), loaded, folder, store, options
-    ) as one:
-        if loaded.capture is not None:
-            write_new_file(loaded.capture, one.outcome.capture.to_bytes(), overwrite=overwrite)
-        return one
+    session = run_session(plan, agent.provider, store, world, agent.redactor)
+    with _recorded(session, loaded.capture, overwrite=overwrite) as recorded:
+        return _judged(recorded, loaded, folder, store, options)
+
+
+@contextmanager
+def _recorded(session: AbstractContextManager[Outcome], path: Path | None, *, overwrite: bool) -> Iterator[Outcome]:
+    """A session whose capture is where the spec wants it, before its tests take their time."""
+    with session as outcome:
+        try:
+            if path is not None:
+                write_new_file(path, outcome.capture.to_bytes(), overwrite=overwrite)
+        except InputError as error:  # such as another run that was quicker
+            raise InputError(f"{error}; session {outcome.session} is kept in the store, with its capture") from None
+        yield outcome
 
 
 def replay_spec(loaded: LoadedSpec, store: Store, world: World, options: CheckOptions) -> Evaluated:
@@ -105,20 +114,16 @@ def replay_spec(loaded: LoadedSpec, store: Store, world: World, options: CheckOp
     assert path is not None  # a spec for a replay has one
     capture = read_capture(path, loaded)
     replayed = replay_session(capture, loaded.spec.task, folder, store, world)
-    with _judged(replayed, loaded, folder, store, options) as one:
-        return one
+    with replayed as outcome:
+        return _judged(outcome, loaded, folder, store, options)
 
 
-@contextmanager
-def _judged(
-    session: AbstractContextManager[Outcome], loaded: LoadedSpec, folder: Path, store: Store, options: CheckOptions
-) -> Iterator[Evaluated]:
-    with session as outcome:
-        evidence = LogEvidence(*examine_log(outcome.log))
-        left = SessionTree(folder, outcome.tree)
-        report = judge(loaded, evidence, left, options, outcome.session, _about_capture(outcome))
-        store.create(f"sessions/{outcome.session}/{REPORT}", report.to_bytes())
-        yield Evaluated(outcome, report, outcome.log.read_bytes())
+def _judged(outcome: Outcome, loaded: LoadedSpec, folder: Path, store: Store, options: CheckOptions) -> Evaluated:
+    evidence = LogEvidence(*examine_log(outcome.log))
+    left = SessionTree(folder, outcome.tree)
+    report = judge(loaded, evidence, left, options, outcome.session, _about_capture(outcome))
+    store.create(f"sessions/{outcome.session}/{REPORT}", report.to_bytes())
+    return Evaluated(outcome, report, outcome.log.read_bytes())
 
 
 def _about_capture(outcome: Outcome) -> Iterator[Finding]:

@@ -37,7 +37,8 @@ def read_capture(path: Path, loaded: LoadedSpec) -> Capture:
     if capture.spec_sha256 != loaded.sha256:
         raise refused(
             ReplayRefusal.DIVERGED,
-            f"spec_sha256: {path} was recorded with another spec than {loaded.path} as it is now; record it again",
+            f"spec_sha256: {path} was recorded with another spec than {loaded.path} as it is now; "
+            f"judge that session by it (assay eval check --session {capture.session}), or record it again",
         )
     return capture
 

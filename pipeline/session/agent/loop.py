@@ -202,7 +202,8 @@ class AgentLoop:
         """One event a request that was sent, those that had to be sent again as well."""
         for attempt in completion.retried:
             # A provider that answers with an error has sold nothing; of one that does not answer, that is not known.
-            cost = FreeCost(free=True) if attempt.status is not None else UnknownCost(unknown=True)
+            is_free = attempt.status is not None or isinstance(completion.cost, FreeCost)
+            cost = FreeCost(free=True) if is_free else UnknownCost(unknown=True)
             self.spending.add(cost)
             self._log.append(
                 Usage(cost=cost, model=completion.model, model_alias=self._model, inference_ms=attempt.inference_ms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.errors import InputError, UnsafeFileError, WorkspaceError
-from pipeline.sandbox import write_beneath
+from pipeline.sandbox import check_room, write_beneath
 from pipeline.session.tools.tool import Arguments, Effects, Tool, ToolOutcome, ToolSetting, beneath, failed
 
 
@@ -24,6 +24,7 @@ def write(setting: ToolSetting, path: str, content: str) -> ToolOutcome:
     """Write a file of the workspace, and tell the model."""
     data = content.encode("utf-8", "replace")
     try:
+        check_room(setting.workspace, beneath(path), len(data))
         write_beneath(setting.workspace, beneath(path), data)
     except (InputError, UnsafeFileError, WorkspaceError, FileNotFoundError) as error:
         return failed(f"{path!r} cannot be written: {error}")

@@ -36,6 +36,7 @@ class Rehearsal:
         self.fixture = folder / "fixture"
         self.commit = honest.make_fixture(self.fixture)
         self.store = Store(folder / "store")
+        self.base_commit = "refs/tags/v1"
         self.numbers = itertools.count()
 
     def world(self) -> World:
@@ -69,15 +70,19 @@ class Rehearsal:
         choice = AgentChoice(tools, limits or Limits(), max_cost, currency, bool(network_hosts))
         options = AgentFile.model_validate({"schema": "assay.agent-options", "version": 1, **(file or {})})
         config = agent_config(choice, options, profile, str(script))
-        plan = Plan(task, self.fixture, "refs/tags/v1", config, str(script), Driver.NATIVE, network_hosts, spec_sha256)
+        plan = Plan(
+            task, self.fixture, self.base_commit, config, str(script), Driver.NATIVE, network_hosts, spec_sha256
+        )
         redactor = redactor_of(profile, given)
         with run_session(plan, provider, self.store, world or self.world(), redactor) as outcome:
             yield outcome
 
     @contextmanager
-    def replayed(self, outcome: Outcome, *, task: str = "Mend the sum.") -> Iterator[Outcome]:
+    def replayed(
+        self, outcome: Outcome, *, task: str = "Mend the sum.", world: World | None = None
+    ) -> Iterator[Outcome]:
         """Replay a session that was played."""
-        with replay_session(outcome.capture, task, self.fixture, self.store, self.world()) as again:
+        with replay_session(outcome.capture, task, self.fixture, self.store, world or self.world()) as again:
             yield again
 
     def events(self, outcome: Outcome) -> list[tuple[str, Any]]:
