@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from pipeline.records.owners import Owner
-from pipeline.records.report import Category, Component, FaultOwner, Finding
+from pipeline.records.report import Category, Component, FaultOwner, Finding, Report
 
 FIXTURE_FAULTS = frozenset({"fixture.available", "fixture.base_commit"})
 """Of the findings that the fixture owns, those without which nothing is known about the model.
 
 The others, such as a path that is missing, are what the agent did to the repository.
 """
+
+
+_ROUNDING = 1e-9
 
 
 class Aggregates(NamedTuple):
@@ -41,6 +44,25 @@ def aggregate_findings(findings: Sequence[Finding], weights: Mapping[Component, 
         components=components,
         fault_owner=_fault_owner(findings),
     )
+
+
+def figures_amiss(report: Report) -> str:
+    """What a report says of its findings that they do not give; empty: nothing.
+
+    The weights of the reward are the spec's: of the reward itself only that it is a mean of the components is known.
+    """
+    if not report.findings:
+        return "it has no findings"
+    figures = aggregate_findings(report.findings, dict.fromkeys(_components(report.findings), 1.0))
+    told = (report.passed, report.score, report.reward_components, report.fault_owner)
+    given = (figures.passed, figures.score, figures.components, figures.fault_owner)
+    for name, one, other in zip(("passed", "score", "reward_components", "fault_owner"), told, given, strict=True):
+        if one != other:
+            return f"{name} is not what its findings give"
+    values = figures.components.values()
+    if report.reward is not None and not min(values) - _ROUNDING <= report.reward <= max(values) + _ROUNDING:
+        return "reward is no mean of its components"
+    return ""
 
 
 def component_of(category: Category) -> Component:

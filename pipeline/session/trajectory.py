@@ -12,6 +12,7 @@ from pipeline.records.digest import digest_bytes
 from pipeline.records.exchange import TokenFields, WeightSpan
 from pipeline.records.report import Producer, Report
 from pipeline.records.trajectory import AuditEvidence, CaptureEvidence, Trajectory, Turn
+from pipeline.session.aggregate import figures_amiss
 from pipeline.session.evaluate import PRODUCER
 from pipeline.session.token_branches import Placed, place_turns
 from pipeline.session.token_checks import TokenCheck, TokenFinding, check_turn, is_truncated
@@ -76,6 +77,8 @@ def load_trajectory(data: bytes, where: str = "") -> Trajectory:
             raise CorruptError(
                 f"{where}: {_difference(field, told, computed)}; restore it, or make it again", key=where
             )
+    if lie := figures_amiss(found.report):
+        raise CorruptError(f"{where}: the member report: {lie}; restore it, or make it again", key=where)
     if found.to_bytes() != data:
         raise CorruptError(f"{where}: is not canonical JSON, as trajectories are written; restore it", key=where)
     return found

@@ -136,7 +136,7 @@ def test_rows_have_the_columns_of_token_parts() -> None:
     assert first == {
         "case": "parser", "split": "train", "group": 0, "rollout": 3, "turn": 0, "branch": 0,
         "prompt_token_ids": [1, 10, 11], "response_token_ids": [20, 21, 2], "response_mask": [1, 1, 1],
-        "old_logprobs": [-0.5, -0.625, -0.75], "reward": None, "reward_components": [("tests", 0.25)],
+        "old_logprobs": [-0.5, -0.625, -0.75], "reward": None, "reward_components": [("tests", 0.5)],
         "fault_owner": None, "trainable": True, "weight_version_min": "step-1", "weight_version_max": "step-2",
         "session": made.report.session,
     }  # fmt: skip

@@ -104,7 +104,7 @@ def lies() -> dict[str, tuple[bytes, str]]:
     good, bad, forked = trajectory_of(FIRST, SECOND), trajectory_of(FIRST, None), trajectory_of(FIRST, FIRST)
     body = as_json(good)
     mask = [{**body["turns"][0], "response_mask": [1, 1, 0]}, body["turns"][1]]
-    capture = body["capture"]
+    capture, report = body["capture"], body["report"]
     renamed = {**capture, "payload": {**capture["payload"], "session": "01K0000000ABCDEFGHJKMNPQRS"}}
     patched = {**capture, "payload": {**capture["payload"], "prompt_sha256": "0" * 64}}
     other_report = {**capture["payload"], "schema": "chock.eval-report"}
@@ -120,6 +120,11 @@ def lies() -> dict[str, tuple[bytes, str]]:
         "session": (written(good, capture=renamed), "the capture is of session 01K0000000ABCDEFGHJKMNPQRS"),
         "kind": (written(good, capture={**capture, "payload": other_report}), "expected assay.capture version 1"),
         "provenance": (written(good, provenance={"seed": 8}), "the member provenance is not what its evidence gives"),
+        "score": (written(good, report={**report, "score": 1.0}), "report: score is not what its findings give"),
+        "passed": (written(good, report={**report, "passed": True}), "report: passed is not what its findings give"),
+        "owner": (written(good, report={**report, "fault_owner": "harness"}), "fault_owner is not what its findings"),
+        "reward": (written(good, report={**report, "reward": 0.9}), "report: reward is no mean of its components"),
+        "empty": (written(good, report={**report, "findings": []}), "report: it has no findings"),
         "version": (written(good, version=2), "is chock.rl-trajectory version 2, expected chock.rl"),
         "more": (written(good, nice=True), "field nice"),
         "as text": (written(good, trainable="true"), "not canonical JSON"),

@@ -80,10 +80,11 @@ def report_of(**fields: Any) -> Report:
     made: dict[str, Any] = {
         "name": "n", "session": SESSION, "spec_sha256": "b" * 64, "base_commit": "e" * 40, "config_sha256": None,
         "sandbox_sha256": None, "sandbox_driver": "native", "producer": Producer(name="assay", version="1"),
-        "provenance": None, "passed": False, "score": 0.5, "reward": 0.25, "reward_components": {"tests": 0.25},
+        "provenance": None, "passed": False, "score": 0.5, "reward": 0.5, "reward_components": {"tests": 0.5},
         "fault_owner": None,
         "findings": (
             Finding(name="test:a", category=Owner.TEST, passed=False, expected=0, actual=1, detail=""),
+            Finding(name="test:b", category=Owner.TEST, passed=True, expected=0, actual=0, detail=""),
         ),
     }  # fmt: skip
     return Report(**{**made, **fields})
