@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pipeline.records.report import Report
     from pipeline.session.session_files import SessionLog
     from pipeline.session.spec_file import LoadedSpec
+    from pipeline.store import Store
 
 FormatOption = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
 
@@ -69,7 +70,7 @@ def check(
     tell_of_spec(loaded)
     opened = open_store(store)
     with session_log(session, opened) as log:
-        tell_of_other_file(log)
+        tell_of_other(log, opened, loaded)
         bound = None if target is None else target.check(loaded, log, opened, settings)
         report = check_session(loaded, log, settings) if bound is None else bound.report
     if target is not None and bound is not None:
@@ -90,14 +91,17 @@ def tell_of_spec(loaded: LoadedSpec) -> None:
         tell(printable(f"{loaded.path}: {remark}"))
 
 
-def tell_of_other_file(log: SessionLog) -> None:
-    """Say on stderr that what was given as a log is something else, before findings that say so at length."""
+def tell_of_other(log: SessionLog, store: Store, loaded: LoadedSpec) -> None:
+    """Say on stderr that what was given as a log is something else, or was run with another spec than this one."""
     from pipeline.cli.exit_codes import tell
     from pipeline.cli.screen import printable
     from pipeline.session.other_files import why_no_log
+    from pipeline.session.session_files import spec_digest_of
 
     if why := why_no_log(log.path):
         tell(printable(why))
+    if spec_digest_of(log, store) not in (None, loaded.sha256):
+        tell(f"session {log.session} was run with another spec than {printable(str(loaded.path))} as it is now")
 
 
 def show_report(report: Report, spec: EvalSpec, output: str, remarks: Sequence[str] = ()) -> int:

@@ -35,7 +35,7 @@ def run(
     ] = None,
     max_turns: Annotated[int, typer.Option("--max-turns", min=1, help="Replies of the model.")] = 50,
     max_cost: Annotated[
-        str | None, typer.Option("--max-cost", metavar="AMOUNT CODE", help="Such as '0.5 USD'; default: no bound.")
+        str | None, typer.Option("--max-cost", metavar="'AMOUNT CODE'", help="Such as '0.5 USD'; default: no bound.")
     ] = None,
     agent: AgentOption = None,
     providers: ProvidersOption = None,

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import InputError
+from pipeline.errors import CorruptError, InputError
+from pipeline.records.session import SessionRecord
 from pipeline.session.session_ids import is_session_id
 from pipeline.store import Store
 from pipeline.store.scratch import scratch_folder
@@ -56,6 +57,16 @@ def session_log(text: str, store: Store) -> Iterator[SessionLog]:
         changed = store.read(patch) if store.exists(patch) else None
         is_cut_off = changed is None and store.exists(f"{folder}/{RECORD}")
         yield SessionLog(path, session, changed, is_cut_off)
+
+
+def spec_digest_of(log: SessionLog, store: Store) -> str | None:
+    """The digest of the spec with which a session was run; None: it had none, or that is not known."""
+    if log.session is None or not store.exists(key := f"sessions/{log.session}/{RECORD}"):
+        return None
+    try:
+        return SessionRecord.from_bytes(store.read(key), key).spec_sha256
+    except CorruptError:  # not what is judged
+        return None
 
 
 def _session_named(text: str, store: Store) -> str | None:

@@ -490,3 +490,13 @@ def test_what_cannot_be_run_is_one_clear_line_and_leaves_no_session(
     assert (said.code, said.out, said.err.count("\n")) == (code, "", 1)
     assert told in said.err
     assert not (desk.folder / ".assay" / "sessions").exists()
+
+
+def test_a_session_that_another_spec_has_run_is_judged_and_that_is_told(desk: Desk) -> None:
+    ran = desk.run()
+    options = ("eval", "check", "sum.zon", "--session", ran.json["session"])
+    assert "another spec" not in desk.assay(*options).err
+    desk.write_spec(name="a changed one")
+    said = desk.assay(*options)
+    assert said.code == 0
+    assert f"session {ran.json['session']} was run with another spec than" in said.err
