@@ -71,9 +71,10 @@ def _by_genai_prices(base_url: str) -> Pricing:
     import genai_prices
 
     table = f"genai-prices {genai_prices.__version__}"
+    not_listed: set[str] = set()  # models, so that each is searched for once
 
     def price(model: str, usage: TokenUsage) -> Priced:
-        if usage.input_tokens is None or usage.output_tokens is None:
+        if usage.input_tokens is None or usage.output_tokens is None or model in not_listed:
             return UNKNOWN
         counted = genai_prices.Usage(
             input_tokens=usage.input_tokens,
@@ -83,7 +84,10 @@ def _by_genai_prices(base_url: str) -> Pricing:
         )
         try:
             found = genai_prices.calc_price(counted, model, provider_api_url=base_url)
-        except (LookupError, ValueError):  # neither the provider nor the model is in the table
+        except LookupError:  # neither the provider nor the model is in the table
+            not_listed.add(model)
+            return UNKNOWN
+        except ValueError:
             return UNKNOWN
         return Priced(KnownCost(known=Money(value=round(float(found.total_price), _DIGITS), currency="USD")), table)
 
