@@ -5,15 +5,14 @@ python benchmarks/eval_check.py [--short]      one JSON object
 
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from report import Row, tell
 from session_case import Case, make_case
 from session_overhead import session_by_assay
+from start_up import seconds
 
 from pipeline.formats.zon import write_zon
 
@@ -21,13 +20,6 @@ TIMES, SHORT_TIMES = 11, 1
 MAX_S = 0.5
 ASSAY = str(Path(sys.executable).with_name("assay"))
 BARE = [sys.executable, "-c", "import typer, rich, pydantic, orjson, rfc8785, lark, fsspec"]
-
-
-def seconds(command: list[str]) -> float:
-    """How long a command takes."""
-    started = time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - started
 
 
 def check_command(case: Case, store: Path) -> list[str]:

@@ -58,8 +58,6 @@ def guarded(command: Callable[[], object]) -> int:
     except BrokenPipeError:
         return _had_enough()
     except SystemExit as end:  # typer's own way to end, also where the pipe broke inside a command
-        if end.code == ExitCode.INTERRUPTED:  # it takes Ctrl-C for itself, without a word
-            tell("interrupted; what was kept until then stays")
         return _had_enough() if isinstance(end.__context__, BrokenPipeError) else int(end.code or 0)
     except Exception as error:  # noqa: BLE001 - the border of the program
         if os.environ.get(DEBUG_VARIABLE):

@@ -14,6 +14,7 @@ from pipeline.records.report import Category, Finding
 from pipeline.session.evidence import LogEvidence
 from pipeline.session.facts import SessionFacts
 
+_BLAMED = (Owner.MODEL, Owner.BUDGET, Owner.TEST)
 MAX_LISTED = 10  # items that a detail names
 UNFINISHED = frozenset({EndReason.ERRORED, EndReason.RATE_LIMITED, EndReason.CANCELED_BY_USER, EndReason.HANDED_OVER})
 """Ends that a provider, a user or another process brings about."""
@@ -26,9 +27,6 @@ class Judged(NamedTuple):
     actual: JsonValue
     """None: there is no evidence."""
     detail: str = ""
-
-
-_BLAMED = (Owner.MODEL, Owner.BUDGET, Owner.TEST)
 
 
 class SessionCheck(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.errors import ExistsError
+from pipeline.errors import ExistsError, InterruptedRunError
 from pipeline.records.agent_config import AgentConfig
 from pipeline.records.capture import Capture
 from pipeline.records.session import SessionRecord
@@ -25,12 +25,25 @@ def opened_session(store: Store, record: SessionRecord, config: AgentConfig) -> 
 
     Raises:
         ExistsError: there is a session of that id.
+        InterruptedRunError: Ctrl-C came while the block ran.
     """
     folder = f"sessions/{record.session}"
     data = record.to_bytes()
     if store.create(f"{folder}/{RECORD}", data) != data:
         raise ExistsError(f"{store.display}: session {record.session} is there already")
     store.create(f"{folder}/{CONFIG}", config.to_bytes())
+    try:
+        with _placed_log(store, folder) as path:
+            yield path
+    except KeyboardInterrupt:  # also while it is judged
+        raise InterruptedRunError(
+            f"interrupted; session {record.session} is kept as far as it went: "
+            f"assay eval check --session {record.session} judges it"
+        ) from None
+
+
+@contextmanager
+def _placed_log(store: Store, folder: str) -> Iterator[Path]:
     placed = store.local_path(f"{folder}/{RECORD}")
     if placed is not None:
         yield placed.with_name(LOG)

@@ -73,6 +73,11 @@ class Desk:
         return self.assay("eval", command, "sum.zon", "--format", "json", *options)
 
 
+SESSION_RUN = (
+    "session", "run", "--task", "x", "--project", "fixture", "--provider", "scripted", "--model", "script.json",
+)  # fmt: skip
+
+
 @pytest.fixture
 def desk(workplace: Path, honest: ModuleType, assay: Any) -> Desk:
     return Desk(workplace, honest, assay)
@@ -129,20 +134,8 @@ def test_calls_that_gave_errors_are_told_below_the_report(desk: Desk) -> None:
     assert written.err == f"assay: {told}\n"
     replayed = desk.assay("eval", "replay", "sum.zon")
     assert told in replayed.out
-    command = (
-        "session",
-        "run",
-        "--task",
-        "x",
-        "--project",
-        "fixture",
-        "--provider",
-        "scripted",
-        "--model",
-        "script.json",
-    )
-    assert f"calls    {told}\n" in desk.assay(*command).out
-    counts = desk.assay(*command, "--output", "json").json
+    assert f"calls    {told}\n" in desk.assay(*SESSION_RUN).out
+    counts = desk.assay(*SESSION_RUN, "--output", "json").json
     assert (counts["tool_calls"], counts["tool_errors"], counts["failed_commands"]) == (3, 2, 1)
     assert counts["first_error"].startswith("exce: there is no tool")
 
@@ -185,24 +178,12 @@ def test_a_file_that_the_session_is_to_make_is_told_and_no_error(desk: Desk) -> 
 
 
 def test_files_that_are_not_committed_are_told_before_a_session(desk: Desk) -> None:
-    command = (
-        "session",
-        "run",
-        "--task",
-        "x",
-        "--project",
-        "fixture",
-        "--provider",
-        "scripted",
-        "--model",
-        "script.json",
-    )
     options = ("--quiet", "--store", "fixture/store")
-    assert desk.assay(*command, *options).err == ""
+    assert desk.assay(*SESSION_RUN, *options).err == ""
     (desk.fixture / "src" / "sum.sh").write_text("other\n")
     for number in range(3):
         (desk.fixture / f"new-{number}").touch()
-    assert desk.assay(*command, *options).err == (
+    assert desk.assay(*SESSION_RUN, *options).err == (
         "assay: the session begins at the commit HEAD of fixture; 4 files are not committed there, and it sees nothing "
         "of them: src/sum.sh (changed), new-0 (new), new-1 (new) and 1 more\n"
     )
@@ -457,10 +438,7 @@ def events_of(desk: Desk, session: str) -> list[Any]:
 
 @pytest.mark.parametrize("host", ["http://x/", "", "a b", "-x", "host:99999"])
 def test_what_is_no_host_cannot_be_granted(desk: Desk, host: str) -> None:
-    said = desk.assay(
-        "session", "run", "--task", "x", "--project", "fixture", "--provider", "scripted", "--model", "script.json",
-        "--allow-host", host,
-    )  # fmt: skip
+    said = desk.assay(*SESSION_RUN, "--allow-host", host)
     assert (said.code, said.out) == (1, "")
     assert repr(host) in said.err
     assert not (desk.folder / ".assay" / "sessions").exists()
@@ -483,10 +461,7 @@ def test_what_is_no_host_cannot_be_granted(desk: Desk, host: str) -> None:
 def test_what_cannot_be_run_is_one_clear_line_and_leaves_no_session(
     desk: Desk, options: list[str], code: int, told: str
 ) -> None:
-    said = desk.assay(
-        "session", "run", "--task", "x", "--project", "fixture", "--provider", "scripted", "--model", "script.json",
-        *options,
-    )  # fmt: skip
+    said = desk.assay(*SESSION_RUN, *options)
     assert (said.code, said.out, said.err.count("\n")) == (code, "", 1)
     assert told in said.err
     assert not (desk.folder / ".assay" / "sessions").exists()
@@ -500,3 +475,32 @@ def test_a_session_that_another_spec_has_run_is_judged_and_that_is_told(desk: De
     said = desk.assay(*options)
     assert said.code == 0
     assert f"session {ran.json['session']} was run with another spec than" in said.err
+
+
+def test_ctrl_c_while_tests_run_names_the_session_that_is_kept(desk: Desk, started: Any) -> None:
+    desk.write_spec(tests=[{"name": "slow", "argv": ["sh", "-c", "sleep 60"]}])
+    process, session = started(9)
+    folder = desk.folder / ".assay" / "sessions" / session
+    until = time.monotonic() + 60
+    while not (folder / "end.patch").exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    time.sleep(0.7)  # the tests have begun
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert f"interrupted; session {session} is kept as far as it went" in err
+    assert Capture.from_bytes(desk.capture.read_bytes()).session == session
+
+
+def test_an_agent_that_edits_its_tests_is_judged_by_those_of_the_base(desk: Desk) -> None:
+    desk.script(
+        [
+            {"tool_calls": [{"tool": "exec", "arguments": {"command": "for t in tests/*; do echo exit 0 > $t; done"}}]},
+            *GIVING_UP,
+        ]
+    )
+    said = desk.run()
+    assert (said.code, failed(said)["test:empty"]) == (3, "test")
+    replayed = desk.run(command="replay")
+    assert replayed.json["findings"] == said.json["findings"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -50,14 +49,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    server = Endpoint()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def endpoint(serve: Any) -> Iterator[Endpoint]:
+    found = Endpoint()
+    with serve(found):
+        yield found
 
 
 def reply(content: str | None = None, **more: Any) -> tuple[int, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -57,14 +56,10 @@ class _Pages(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Web]:
+def server(serve: Any) -> Iterator[Web]:
     found = Web()
-    thread = threading.Thread(target=found.serve_forever, daemon=True)
-    thread.start()
-    yield found
-    found.shutdown()
-    found.server_close()
-    thread.join()
+    with serve(found):
+        yield found
 
 
 @pytest.fixture

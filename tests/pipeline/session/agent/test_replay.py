@@ -20,7 +20,7 @@ from pipeline.session.replay_capture import check_order, parse_capture
 from pipeline.session.run import World
 
 TASK = "Mend the sum."
-N_MUTANTS = 500  # of each kind: as they are, and with a digest that fits them
+N_MUTANTS = 1000  # of each kind: as they are, and with a digest that fits them
 
 
 class NoLog:
