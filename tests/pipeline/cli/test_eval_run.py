@@ -477,7 +477,10 @@ def test_a_session_that_another_spec_has_run_is_judged_and_that_is_told(desk: De
     assert f"session {ran.json['session']} was run with another spec than" in said.err
 
 
-def test_ctrl_c_while_tests_run_names_the_session_that_is_kept(desk: Desk, started: Any) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_tests_run_names_the_session_that_is_kept(
+    desk: Desk, started: Any, number: signal.Signals
+) -> None:
     desk.write_spec(tests=[{"name": "slow", "argv": ["sh", "-c", "sleep 60"]}])
     process, session = started(9)
     folder = desk.folder / ".assay" / "sessions" / session
@@ -486,7 +489,7 @@ def test_ctrl_c_while_tests_run_names_the_session_that_is_kept(desk: Desk, start
         assert time.monotonic() < until
         time.sleep(0.02)
     time.sleep(0.7)  # the tests have begun
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert f"interrupted; session {session} is kept as far as it went" in err
@@ -504,3 +507,36 @@ def test_an_agent_that_edits_its_tests_is_judged_by_those_of_the_base(desk: Desk
     assert (said.code, failed(said)["test:empty"]) == (3, "test")
     replayed = desk.run(command="replay")
     assert replayed.json["findings"] == said.json["findings"]
+
+
+def write_minimal(desk: Desk, tests: list[dict[str, Any]]) -> None:
+    """A spec that expects nothing but that its tests pass."""
+    spec = {
+        "schema": "chock.eval", "version": 1, "name": "minimal", "task": "Mend it.", "fixture": "fixture",
+        "provider": "scripted", "model": "script.json", "capture": "captures/sum.json", "tests": tests,
+    }  # fmt: skip
+    desk.spec.write_text(write_zon(spec))
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("connect", "errored"), ({"status": 429}, "rate_limited"), ("cut", "errored")]
+)
+def test_a_spec_that_expects_no_end_blames_no_model_for_a_provider_that_is_down(
+    desk: Desk, fault: Any, reason: str
+) -> None:
+    desk.script([{"fault": fault}])
+    write_minimal(desk, [{"name": "empty", "argv": ["sh", "tests/empty.sh"]}])
+    said = desk.run()
+    assert (said.code, said.json["fault_owner"]) == (3, "harness")
+    assert failed(said) == {"test:empty": "test", "session.end_reason": "harness"}
+    assert f"the session ended as {reason}" in said.err
+    write_minimal(desk, [{"name": "unit", "argv": ["sh", "tests/unit.sh"]}])
+    passed = desk.run("--overwrite")
+    assert (passed.code, failed(passed)) == (0, {})
+
+
+def test_a_session_with_an_end_of_its_own_answers_for_its_tests(desk: Desk) -> None:
+    desk.script(GIVING_UP)
+    write_minimal(desk, [{"name": "empty", "argv": ["sh", "tests/empty.sh"]}])
+    said = desk.run()
+    assert (said.json["fault_owner"], failed(said)) == (None, {"test:empty": "test"})

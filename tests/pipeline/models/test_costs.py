@@ -68,3 +68,21 @@ def test_genai_prices_knows_models_by_the_address_that_serves_them() -> None:
     assert table.startswith("genai-prices ")
     assert cost(model="no-such-model", base_url="https://api.openai.com/v1") == ({"unknown": True}, "")
     assert cost(model="gpt-4o-mini", base_url="http://127.0.0.1:1/v1") == ({"unknown": True}, "")
+
+
+@pytest.mark.skipif(not has_prices, reason="the extra prices is not installed: pip install 'assay[prices]'")
+def test_a_model_that_is_not_listed_is_searched_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import genai_prices
+
+    searched, search = [], genai_prices.calc_price
+
+    def counted(usage: Any, model: str, **where: Any) -> Any:
+        searched.append(model)
+        return search(usage, model, **where)
+
+    monkeypatch.setattr(genai_prices, "calc_price", counted)
+    price = pricing_of(ProviderProfile(name="p", kind="openai", base_url="https://api.openai.com/v1"))
+    usage = TokenUsage(input_tokens=10, output_tokens=1)
+    for model in ("no-such-model", "gpt-4o-mini", "no-such-model", "gpt-4o-mini"):
+        assert (price(model, usage).table == "") is (model == "no-such-model")
+    assert searched == ["no-such-model", "gpt-4o-mini", "gpt-4o-mini"]

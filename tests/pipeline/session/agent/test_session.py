@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from pipeline.records.agent_config import AgentConfig
+from pipeline.records.audit_content import ToolUse, ToolUsePart
 from pipeline.records.capture import Capture
 from pipeline.records.digest import digest_bytes
 from pipeline.records.eval_spec import Limits
+from pipeline.records.exchange import ChatMessage, ChatReply, ChatRequest, Completion, Stop
 from pipeline.sandbox import changed_workspace
 
 Call = Callable[..., dict[str, Any]]
@@ -223,3 +225,32 @@ def test_ctrl_c_ends_a_session_and_keeps_its_log(rehearsal, make_turn, make_call
         assert rehearsal.facts(outcome).end_reason == "canceled_by_user"
         assert rehearsal.store.exists(f"sessions/{outcome.session}/end.patch")
     assert time.monotonic() - began < 30
+
+
+class SlowReplies:
+    """A provider each of whose replies takes four seconds of a clock that nobody waits for."""
+
+    def __init__(self, *calls: ToolUse) -> None:
+        self.calls, self.passed_s, self.n_asked = calls, 0.0, 0
+
+    async def complete(self, request: ChatRequest) -> Completion:
+        use = self.calls[min(self.n_asked, len(self.calls) - 1)]
+        self.passed_s, self.n_asked = self.passed_s + 4, self.n_asked + 1
+        named = use.model_copy(update={"call_id": str(self.n_asked)})
+        message = ChatMessage(role="assistant", content=(ToolUsePart(tool_use=named),))
+        return Completion(reply=ChatReply(message=message, stop=Stop(reason="tool_calls")))
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+def test_a_helper_has_no_more_time_than_its_session(rehearsal) -> None:
+    provider = SlowReplies(
+        ToolUse(call_id="", tool="spawn_agent", arguments='{"task": "go on"}'),
+        ToolUse(call_id="", tool="update_plan", arguments='{"steps": []}'),
+    )
+    world = rehearsal.world()._replace(monotonic=lambda: provider.passed_s)
+    with rehearsal.play([], provider=provider, world=world, limits=Limits(wall_clock_s=10)) as outcome:
+        (child,) = rehearsal.facts(outcome).children
+        assert (outcome.ending.reason, child.outcome) == ("budget_reached", "budget")
+    assert provider.n_asked == 3  # at 12 s it is over for both
