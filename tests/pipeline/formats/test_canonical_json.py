@@ -50,3 +50,16 @@ def test_values_in_values_are_written_however_deep() -> None:
 def test_what_is_no_json_is_refused(value: Any) -> None:
     with pytest.raises(ValueError):
         canonical_json(value)
+
+
+def test_keys_are_sorted_as_utf_16_does_and_not_by_code_points() -> None:
+    value = {"\ufffd": 1, "\U0001f600": 2, "a": 3}
+    assert canonical_json(value) == rfc8785.dumps(value) == '{"a":3,"\U0001f600":2,"\ufffd":1}'.encode()
+    assert canonical_json([{"deep": value}]) == rfc8785.dumps([{"deep": value}])
+
+
+@pytest.mark.parametrize(
+    "number", [0.0, -0.0, 1.0, 1e15, 1e16, 1e21, 1e-4, 1e-5, 9.999e-5, 1e-7, 0.1, 2.0**53, 1.5e300]
+)
+def test_numbers_are_written_as_the_standard_has_them(number: float) -> None:
+    assert canonical_json({"n": [number, -number]}) == rfc8785.dumps({"n": [number, -number]})
