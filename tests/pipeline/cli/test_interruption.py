@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from pipeline.cli.interruption import STOPPING
 
 ROWS = 20_000
 PART_ROWS = 4_096
@@ -128,3 +131,42 @@ def test_ctrl_c_before_the_work_is_130(workplace: Path, program: Program) -> Non
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "")
+
+
+IN_A_CALLBACK = (
+    "import os, signal, time, weakref\n\n"
+    "class Watched:\n    pass\n\n"
+    "def press(reference):\n    os.kill(os.getpid(), signal.{signal})\n    time.sleep(0.001)\n\n"
+    "watched = Watched()\nreference = weakref.ref(watched, press)\ndel watched\n"
+    "time.sleep(60)\n"
+)
+
+
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_that_came_in_a_callback_of_the_garbage_collector_is_not_lost(
+    workplace: Path, program: Program, number: str
+) -> None:
+    (workplace / "pressed.py").write_text(IN_A_CALLBACK.format(signal=number))
+    process = program("score", "answers.parquet", "--output-column", "answer", "-s", "pressed.py:f")
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+BEFORE_THE_RUN_BEGAN = (
+    "import os, signal, time, weakref\n"
+    "from pipeline.cli.interruption import ctrl_c\n\n"
+    "class Watched:\n    pass\n\n"
+    "def not_begun():\n    raise KeyboardInterrupt\n\n"
+    "def press(reference):\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(0.001)\n\n"
+    "with ctrl_c(not_begun, lambda: print('killed')):\n"
+    "    watched = Watched()\n    reference = weakref.ref(watched, press)\n"
+    "    try:\n        del watched\n        time.sleep(60)\n"
+    "    except KeyboardInterrupt:\n        print('interrupted')\n"
+)
+
+
+def test_a_signal_that_came_in_a_callback_before_the_run_began_is_told_once_and_does_not_kill() -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", BEFORE_THE_RUN_BEGAN], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert (process.stdout, process.stderr) == ("interrupted\n", f"assay: {STOPPING}\n")
