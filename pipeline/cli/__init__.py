@@ -12,13 +12,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         hear_nothing_at_the_very_end()
         _show_what_cannot_be_written()
-    with interruptible():
-        try:
+    try:
+        with interruptible():
             from pipeline.cli.app import run_command_line
 
             status = run_command_line(arguments)
-        except KeyboardInterrupt:  # while the command line itself was loaded
-            status = INTERRUPTED
+    except KeyboardInterrupt:  # while the command line itself was loaded
+        status = INTERRUPTED
     if arguments is None:
         leave_quietly(status)
     return status

@@ -142,11 +142,15 @@ IN_A_CALLBACK = (
 )
 
 
+IN_AN_EXEC = "exec('import os, signal, time; os.kill(os.getpid(), signal.{signal}); time.sleep(60)')\n"
+
+
 @pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
-def test_a_signal_that_came_in_a_callback_of_the_garbage_collector_is_not_lost(
-    workplace: Path, program: Program, number: str
+@pytest.mark.parametrize("place", [IN_A_CALLBACK, IN_AN_EXEC], ids=["callback", "exec"])
+def test_a_signal_is_not_lost_and_ends_with_130_wherever_python_was(
+    workplace: Path, program: Program, place: str, number: str
 ) -> None:
-    (workplace / "pressed.py").write_text(IN_A_CALLBACK.format(signal=number))
+    (workplace / "pressed.py").write_text(place.format(signal=number))
     process = program("score", "answers.parquet", "--output-column", "answer", "-s", "pressed.py:f")
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, "", "")
