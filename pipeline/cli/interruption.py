@@ -73,7 +73,7 @@ def leave_quietly(status: int) -> None:
     So would a KeyboardInterrupt that had come in an `exec` (an import of dataclasses has such): Python notes it for its
     end, whoever caught it, and forgets it at the next one.
     """
-    exec("")  # noqa: S102 - see above
+    exec("")
 
     def leave(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - the signature of a handler
         os._exit(status)
